@@ -218,7 +218,7 @@ class Native(OnnxRuntime):
 
         A pre-norm sum goes to the norm of the next sub-layer, a post-norm sum to its own.
         """
-        sub_layers = list(each_sub_layer(graph, stack, attend))
+        sub_layers = list(each_sub_layer(graph, self.kernels, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
         if stack.final_norm is not None:
             inputs, norms = _normalized(graph, states, norms[0]), [*norms[1:], stack.final_norm]

@@ -3,7 +3,7 @@ if one product serves several layers.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ class Linear:
     def units(self) -> int:
         """The number of outputs."""
         return self.kernel.shape[0 if self.transposed else 1]
+
+    def of_units(self, units: np.ndarray) -> "Linear":
+        """Returns a layer with these outputs, some perhaps several times."""
+        bias = None if self.bias is None else self.bias[units]
+        return replace(self, kernel=self.kernel[:, units], bias=bias)
 
 
 def side_by_side(layers: Iterable[Linear]) -> Linear:

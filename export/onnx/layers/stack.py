@@ -57,43 +57,40 @@ class Parts(NamedTuple):
 EmitAttention = Callable[[Any, int], Parts]
 
 
-def feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
+def feed_forward(graph: GraphBuilder, layer: FeedForward, kernels: Kernels) -> Parts:
     """Applies the position-wise feed-forward network of section 3.3, gated or not."""
+    # Some kernels include the activation.
+    is_relu = layer.gate is None and layer.activation is keras.activations.relu
+    firsts = [Linear.of(layer.hidden, relu=is_relu)]
     if layer.gate is not None:
-        return _gated_feed_forward(graph, layer)
-    if layer.activation is keras.activations.relu:
-        # Some kernels include the activation.
-        hidden, output = (
-            Linear.of(layer.hidden, relu=True),
-            Linear.of(layer.output_linear, nonnegative=True),
-        )
-        return Parts(hidden, lambda value: value, output)
-    return Parts(
-        Linear.of(layer.hidden),
-        Activation(graph, layer.activation, layer.hidden_dim),
-        Linear.of(layer.output_linear),
-    )
-
-
-def _gated_feed_forward(graph: GraphBuilder, layer: FeedForward) -> Parts:
-    """Applies a gated feed-forward network (Shazeer 2020); one product makes both halves."""
-    activate = Activation(graph, layer.activation, layer.hidden_dim)
+        firsts.append(Linear.of(layer.gate))
+    output = Linear.of(layer.output_linear, nonnegative=is_relu)
+    found = kernels.hidden_units(output)
+    if found is not None:
+        units, output = found
+        firsts = [first.of_units(units) for first in firsts]
+    if is_relu:
+        return Parts(firsts[0], lambda value: value, output)
+    activate = Activation(graph, layer.activation, firsts[0].units)
+    if layer.gate is None:
+        return Parts(firsts[0], activate, output)
 
     def between(value: str) -> str:
         hidden, gate = graph.ops("Split", value, count=2, axis=1, num_outputs=2)
         return graph.op("Mul", activate(hidden), gate)
 
-    both = side_by_side(Linear.of(one) for one in (layer.hidden, layer.gate))
-    return Parts(both, between, Linear.of(layer.output_linear))
+    # One product makes both halves (Shazeer 2020).
+    return Parts(side_by_side(firsts), between, output)
 
 
 def each_sub_layer(
-    graph: GraphBuilder, stack: Any, attend: dict[str, EmitAttention]
+    graph: GraphBuilder, kernels: Kernels, stack: Any, attend: dict[str, EmitAttention]
 ) -> Iterator[tuple[Any, Parts]]:
     """Yields the `Residual` and the parts of each sub-layer of a stack, in order.
 
     Args:
         graph: The graph.
+        kernels: How linear layers are multiplied.
         stack: The Keras stack.
         attend: The functions that emit attention, by what is attended to: "own" and "source"; that
             of "recurrence" emits what stands in place of self-attention.
@@ -101,7 +98,7 @@ def each_sub_layer(
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:
             if isinstance(sub_layer.layer, FeedForward):
-                yield sub_layer.residual, feed_forward(graph, sub_layer.layer)
+                yield sub_layer.residual, feed_forward(graph, sub_layer.layer, kernels)
             else:
                 recurs = isinstance(sub_layer.layer, SSRU)
                 kind = "recurrence" if recurs else sub_layer.attends_to
@@ -132,7 +129,7 @@ def run_sub_layers(
     Returns:
         `(rows, model_dim)`.
     """
-    sub_layers = each_sub_layer(graph, stack, attend)
+    sub_layers = each_sub_layer(graph, kernels, stack, attend)
     if stack.final_norm is None:
         return _run_post_norm(graph, kernels, states, list(sub_layers))
     for residual, parts in sub_layers:

@@ -44,6 +44,9 @@ class NativeBfloat16:
         attributes = {"units": table.shape[0], "width": table.shape[1]}
         return graph.op("Bfloat16LookUp", pack(table), ids, domain=NATIVE, **attributes)
 
+    def hidden_units(self, output: Linear) -> None:
+        """Returns None: floats hold outliers beside other weights."""
+
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer: weights `(blocks, pairs, 16, 2)` and biases `(blocks, 16)`."""
         lines = layer.kernel if layer.transposed else layer.kernel.T

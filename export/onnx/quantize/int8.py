@@ -7,7 +7,7 @@ kernel        operator that multiplies             scales of the inputs
 ============  ===================================  ===================
 weights_only  float32's own                        none
 words         our BytesLinear                      row, 16 bits
-bytes         our BytesLinear                      row
+bytes         our BytesLinear                      row, with an offset
 rows          MatMulIntegerToFloat, or             row
               MatMulInteger and a product
 tensor        DynamicQuantizeMatMul                whole batch
@@ -27,8 +27,8 @@ fewer than 131,072 weights    weights_only, or    tensor
 others, such as the head's    rows, or bytes      tensor
 ============================  ==================  ===================
 
-Products of `bytes` are as those of `rows`; the head's are part of the operator that ranks its
-outputs.
+`bytes` holds a row from its least value to its largest (`native/linear/rounded_rows.h`); the head's
+inputs have no offset, as in `rows`, and its product is part of the operator that ranks its outputs.
 
 Measurements are in `docs/results/int8_and_size.md`. The kernel must not depend on the number of
 rows at run time, or a sentence alone and in a batch would be computed by different kernels.
@@ -38,6 +38,7 @@ With `summed` scales (`int8_matrices`) sums of bytes saturate on no processor: t
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.byte_screen import Screen
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
+from keras_transformer.export.onnx.quantize.outlier_units import with_copies
 
 # From this many weights on, the operators that `rows` adds cost less than its product saves.
 _FEW_WEIGHTS = 1 << 17
@@ -91,6 +93,11 @@ class Int8:
         values, scales = self.lines(table, axis=0, summed=True)
         found = graph.cast(graph.op("Gather", values, ids), "float32")
         return graph.op("Mul", found, graph.op("Gather", scales[:, None], ids))
+
+    def hidden_units(self, output: Linear) -> tuple[np.ndarray, Linear] | None:
+        """Returns the units of a large layer with copies of its outliers, if these gain enough."""
+        found = None if output.kernel.size < _FEW_WEIGHTS else with_copies(output.kernel)
+        return None if found is None else (found[0], replace(output, kernel=found[1]))
 
     def lines(
         self, matrix: np.ndarray, axis: int, *, summed: bool
@@ -161,6 +168,8 @@ class NativeInt8(Int8):
         if self.batch_dependent:
             return super().linear(graph, inputs, layer, residual)
         flags = {"domain": NATIVE, "relu": int(layer.relu), "units": layer.units}
+        # A vocabulary's logits are those that the operators of whole heads rank.
+        flags["offsets"] = int(not layer.transposed)
         found = graph.op("BytesLinear", inputs, *self.packed(layer), **flags)
         return graph.op("Add", found, residual) if residual else found
 

@@ -23,6 +23,11 @@ class Kernels(Protocol):
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Looks up rows of a float32 table `(ids, width)`: float32 `(*ids.shape, width)`."""
 
+    def hidden_units(self, output: Linear) -> tuple[np.ndarray, Linear] | None:
+        """Returns units to have in place of a feed-forward layer's hidden ones, which they repeat,
+        and its second linear layer for them; None for the layer as it is.
+        """
+
 
 class NativeKernels(Kernels, Protocol):
     """A precision that also packs weights for this package's larger operators."""
@@ -53,3 +58,6 @@ class Float32:
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Gathers the rows."""
         return graph.op("Gather", table, ids, axis=0)
+
+    def hidden_units(self, output: Linear) -> None:
+        """Returns None: floats hold outliers beside other weights."""

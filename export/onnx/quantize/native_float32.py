@@ -32,6 +32,9 @@ class NativeFloat32:
         """Looks rows up."""
         return graph.op("Float32LookUp", table, ids, domain=NATIVE)
 
+    def hidden_units(self, output: Linear) -> None:
+        """Returns None: floats hold outliers beside other weights."""
+
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Returns the weights `(inputs, outputs)` and the biases `(outputs,)`."""
         return layer.kernel, _bias(layer)

@@ -40,7 +40,8 @@ class Layer(NamedTuple):
 
     def apply(self, run: Run, rows: np.ndarray, relu: int = 0) -> np.ndarray:
         inputs = [rows, *self.packed]
-        [found] = run("BytesLinear", inputs, stored=(1, 2), units=len(self.bias), relu=relu)
+        flags = {"units": len(self.bias), "relu": relu, "offsets": 1}
+        [found] = run("BytesLinear", inputs, stored=(1, 2), **flags)
         return found
 
 
@@ -240,3 +241,37 @@ def test_a_residual_of_another_shape_is_refused(run: Run) -> None:
     layer, x = SubLayer.random(0, 16, 24, 24), draw(0, 3, 16)
     with pytest.raises(Exception, match=r"residual must have the shape \(3, 16, \), got \(1, 16"):
         layer.merged(run, "FeedForwardSubLayer", [x, x[:1]], [], units=24)
+
+
+@pytest.mark.parametrize("places", [[7], [3, 40, 41], list(range(20))])
+@pytest.mark.parametrize("size", [-1e4, 1e5])
+def test_a_value_far_beyond_the_others_does_not_make_them_coarse(
+    run: Run, places: list[int], size: float
+) -> None:
+    layer, x = Layer.random(0, 130, 40, in_bytes=True), draw(2, 5, 130)
+    x[1, places] = size
+    found = layer.apply(run, x)[1] - layer.apply(run, np.where(x == size, x, 0))[1]
+    expected = np.where(x[1] == size, 0, x[1]) @ layer.kernel
+    # float32 cannot hold more beside so large a product.
+    atol = 1 + 1e-6 * abs(size) * np.abs(layer.kernel[places]).sum(axis=0).max()
+    is_held = np.allclose(found, expected, rtol=0, atol=atol)
+    # More places than there is room for are rounded with the others.
+    assert is_held == (len(places) <= 8)
+
+
+def test_rows_mostly_on_one_side_of_zero_have_half_the_step(run: Run) -> None:
+    layer, x = Layer.random(0, 300, 40, in_bytes=True), draw(2, 50, 300)
+    x = np.maximum(x, -0.17 * np.abs(x) / np.abs(x).max())
+    error = layer.apply(run, x) - (x @ layer.kernel + layer.bias)
+    step = (x.max(axis=1) - x.min(axis=1)) / 255
+    expected = step[:, None] * np.sqrt((layer.kernel**2).sum(axis=0) / 12)
+    assert np.sqrt(np.mean((error / expected) ** 2)) < 1.1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 15, 64, 129])
+def test_a_row_that_is_not_finite_gives_nan(run: Run, value: float, place: int) -> None:
+    layer, x = Layer.random(0, 130, 40, in_bytes=True), draw(2, 5, 130)
+    x[1, place] = value
+    found = layer.apply(run, x)
+    assert np.isnan(found[1]).all() and np.isfinite(np.delete(found, 1, axis=0)).all()

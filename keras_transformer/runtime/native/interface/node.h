@@ -39,6 +39,14 @@ class Node {
     return value;
   }
 
+  // The same of an attribute that earlier graphs do not have.
+  template <typename T>
+  T attribute(const char* name, T otherwise) const {
+    ort::Status* absent = api_.get_attribute(info_, (name + suffix_).c_str(), &otherwise);
+    if (absent != nullptr) api_.release_status(absent);
+    return otherwise;
+  }
+
   std::string text(const char* name) const {
     size_t size = 0;
     ort::Status* too_short = api_.get_attribute(info_, name, nullptr, &size);

@@ -17,8 +17,9 @@ class BytesLayer final : public LinearLayer {
   static_assert(kMostRows == kGroup);
 
   // Reads the weights, (blocks, pairs, 16, 2) or (blocks, quads, 16, 4), and each output's scale and
-  // bias (blocks, 2, 16).
-  BytesLayer(const Node& node, size_t place);
+  // bias (blocks, 2, 16). Without offsets, inputs in bytes are rounded as the operators that rank a
+  // vocabulary round them, so that logits are the same.
+  BytesLayer(const Node& node, size_t place, bool has_offsets = true);
 
   void check_sizes(int64_t inputs, int64_t outputs) const override;
   double cost() const override;
@@ -36,7 +37,8 @@ class BytesLayer final : public LinearLayer {
 
   Constant<int8_t> bytes_;
   const float* ends_;
-  std::vector<int32_t> zeros_, shifts_;  // (blocks, 16): 0, and what cancels the offset of bytes
+  bool has_offsets_;
+  std::vector<int32_t> zeros_, sums_;  // (blocks, 16): 0, and the sum of each output's weights
 };
 
 }  // namespace keras_transformer

@@ -5,12 +5,13 @@
 
 #include "linear_operators.h"
 #include "quantize.h"
+#include "rounded_rows.h"
 #include "versions.h"
 
 namespace keras_transformer {
 namespace {
 
-// The offset of bytes, unless no value of a row is negative.
+// The byte of zero without offsets, unless no value of a row is negative.
 constexpr int32_t kMiddle = 128;
 // More inputs than this have sums of bytes that may not fit into 31 bits: 255 · 127 · 2¹⁶ < 2³¹.
 constexpr int64_t kMostInputs = 1 << 16;
@@ -30,48 +31,44 @@ KT_INLINE void to_words(const float* values, int64_t rows, int64_t width, int64_
   }
 }
 
-// Rows in bytes, `stride` from one to the next, the step of each and whether it has the offset.
-struct Rounded {
-  std::vector<uint8_t> bytes;
-  float steps[kMostRows];
-  bool is_shifted[kMostRows];
-};
-
-// Inputs behind the last are multiplied by zeros, whatever they are.
-KT_INLINE void to_bytes(const float* values, int64_t rows, int64_t width, int64_t stride,
-                        Rounded& rounded) {
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* from = values + row * width;
-    const Sizes sizes = sizes_of(from, width);
-    uint8_t* bytes = rounded.bytes.data() + row * stride;
-    rounded.is_shifted[row] = sizes.has_sign;
-    rounded.steps[row] = round_row(from, width, sizes.largest, sizes.has_sign ? kMiddle : 0, bytes);
-  }
-}
-
 // What the sums of some blocks become: the first of `outputs` outputs of each row.
 struct Finish {
-  const int32_t *zeros, *shifts;
-  const float* ends;  // (blocks, 2, 16): scales and biases
+  const int8_t* bytes;     // (blocks, quads, 16, 4)
+  const int32_t* weights;  // (blocks, 16): the sum of each output's weights
+  const float* ends;       // (blocks, 2, 16): scales and biases
   float floor;
-  int64_t count, outputs;  // blocks, and outputs of them that there are
+  int64_t quads, count, outputs;  // of a block; blocks, and outputs of them that there are
 };
 
-typedef int32_t SixteenInts __attribute__((vector_size(64)));
+// The sums of sixteen outputs' weights of the inputs that are apart.
+KT_INLINE WideInts weights_apart(const RoundedRow& row, const int8_t* block) {
+  WideInts sums{};
+  for (int32_t n = 0; n < row.count; ++n) {
+    const int32_t quad = row.places[n] / kBytes, byte = row.places[n] % kBytes;
+    WideInts four;
+    std::memcpy(&four, block + quad * kTokens * kBytes, sizeof four);
+    sums += four << (8 * (kBytes - 1 - byte)) >> (8 * (kBytes - 1));
+  }
+  return sums;
+}
 
-KT_INLINE void finish(const Finish& f, const int32_t* sums, const Rounded& rounded, int64_t rows,
+KT_INLINE void finish(const Finish& f, const int32_t* sums, const RoundedRow* rounded, int64_t rows,
                       int64_t stride, float* output) {
-  for (int64_t row = 0; row < rows; ++row, sums += kSumsOfRow, output += stride) {
-    const int32_t* shifts = rounded.is_shifted[row] ? f.shifts : f.zeros;
-    const float step = rounded.steps[row];
+  for (int64_t row = 0; row < rows; ++row, ++rounded, sums += kSumsOfRow, output += stride) {
+    const float step = rounded->step;
     for (int64_t block = 0; block < f.count; ++block) {
-      SixteenInts sum, shift;
+      WideInts sum, weights;
       Wide scales, values;
       std::memcpy(&sum, sums + block * kTokens, sizeof sum);
-      std::memcpy(&shift, shifts + block * kTokens, sizeof shift);
+      std::memcpy(&weights, f.weights + block * kTokens, sizeof weights);
       std::memcpy(&scales, f.ends + 2 * block * kTokens, sizeof scales);
       std::memcpy(&values, f.ends + (2 * block + 1) * kTokens, sizeof values);
-      values += __builtin_convertvector(sum + shift, Wide) * (scales * step);
+      values += __builtin_convertvector(sum - weights * rounded->middle, Wide) * (scales * step);
+      if (rounded->count > 0) {
+        const int8_t* of_block = f.bytes + block * f.quads * kTokens * kBytes;
+        const WideInts apart = weights_apart(*rounded, of_block);
+        values += __builtin_convertvector(apart, Wide) * (scales * rounded->apart);
+      }
       values = values < f.floor ? Wide{} + f.floor : values;  // NaN stays.
       const int64_t left = f.outputs - block * kTokens;
       if (left >= kTokens) {
@@ -85,31 +82,61 @@ KT_INLINE void finish(const Finish& f, const int32_t* sums, const Rounded& round
 
 // Multiplies at most kMostRows rounded rows by the blocks from `first` to `last`.
 void multiply_blocks(const ByteMatrix& matrix, const Finish& layer, int64_t first, int64_t last,
-                     const Rounded& rounded, int64_t rows, float* output) {
+                     const RoundedRows& rounded, int64_t rows, float* output) {
   static const SumBytes sum_bytes = fastest_sum_bytes();
   alignas(64) int32_t sums[kGroup * kSumsOfRow];
   for (int64_t block = first; block < last; block += kChunk) {
     const int64_t count = std::min(kChunk, last - block), place = block * kTokens;
     sum_bytes(matrix, block, count, rounded.bytes.data(), rows, sums);
-    const Finish part{layer.zeros + place, layer.shifts + place, layer.ends + 2 * place,
-                      layer.floor,         count,                layer.outputs - place};
-    fastest<finish>(part, sums, rounded, rows, layer.outputs, output + place);
+    const Finish part{layer.bytes + place * layer.quads * kBytes,
+                      layer.weights + place,
+                      layer.ends + 2 * place,
+                      layer.floor,
+                      layer.quads,
+                      count,
+                      layer.outputs - place};
+    fastest<finish>(part, sums, rounded.each, rows, layer.outputs, output + place);
   }
 }
 
-const Rounded& round(const float* values, int64_t rows, int64_t inputs, int64_t quads) {
-  static thread_local Rounded rounded;
+// Inputs behind the last are multiplied by zeros, whatever they are.
+template <typename Vector>
+KT_INLINE void to_bytes(const float* values, int64_t rows, int64_t width, int64_t stride,
+                        bool has_offsets, RoundedRows& rounded) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = values + row * width;
+    uint8_t* bytes = rounded.bytes.data() + row * stride;
+    if (has_offsets) {
+      round_row<Vector>(from, width, bytes, rounded.each[row]);
+      continue;
+    }
+    const Sizes sizes = sizes_of(from, width);
+    const int32_t middle = sizes.has_sign ? kMiddle : 0;
+    const float step = round_row(from, width, sizes.largest, middle, bytes);
+    rounded.each[row] = {step, middle, 0.0f, 0, {}};
+  }
+}
+
+const RoundedRows& round(const float* values, int64_t rows, int64_t inputs, int64_t quads,
+                         bool has_offsets) {
+  static const bool is_wide = has_wide_registers();
+  static thread_local RoundedRows rounded;
   const size_t size = rows * quads * kBytes;
   if (rounded.bytes.size() < size) rounded.bytes.resize(size);
-  fastest<to_bytes>(values, rows, inputs, quads * kBytes, rounded);
+  if (is_wide) {
+    fastest<to_bytes<Wide>>(values, rows, inputs, quads * kBytes, has_offsets, rounded);
+  } else {
+    fastest<to_bytes<Floats>>(values, rows, inputs, quads * kBytes, has_offsets, rounded);
+  }
   return rounded;
 }
 
 }  // namespace
 
-BytesLayer::BytesLayer(const Node& node, size_t place)
+BytesLayer::BytesLayer(const Node& node, size_t place, bool has_offsets)
     : bytes_(node.constant<int8_t>(place, "bytes", 4)),
-      ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})) {
+      ends_(node.constant<float>(place + 1, "ends", {bytes_.shape[0], 2, kBlock})),
+      has_offsets_(has_offsets) {
   if (!rounds_to_bytes()) return;
   const int64_t blocks = bytes_.shape[0], quads = bytes_.shape[1];
   check_shape("bytes", bytes_.shape, {blocks, quads, kTokens, kBytes});
@@ -118,11 +145,11 @@ BytesLayer::BytesLayer(const Node& node, size_t place)
     throw std::invalid_argument("inputs must be at most " + std::to_string(kMostInputs) + ", got " +
                                 std::to_string(inputs));
   }
-  zeros_.assign(blocks * kTokens, 0), shifts_.assign(blocks * kTokens, 0);
+  zeros_.assign(blocks * kTokens, 0), sums_.assign(blocks * kTokens, 0);
   const int8_t* weight = bytes_.data;
   for (int64_t block = 0; block < blocks; ++block) {
     for (int64_t i = 0; i < quads * kTokens * kBytes; ++i, ++weight) {
-      shifts_[block * kTokens + i / kBytes % kTokens] -= kMiddle * *weight;
+      sums_[block * kTokens + i / kBytes % kTokens] += *weight;
     }
   }
 }
@@ -157,7 +184,7 @@ void BytesLayer::run_words(const float* values, int64_t rows, int64_t inputs, in
 void BytesLayer::run(const float* values, int64_t rows, int64_t inputs, int64_t outputs,
                      float floor, float* output) const {
   const ByteMatrix matrix{bytes_.shape[0], bytes_.shape[1], bytes_.data, zeros_.data()};
-  const Finish layer{zeros_.data(), shifts_.data(), ends_, floor, 0, outputs};
+  const Finish layer{bytes_.data, sums_.data(), ends_, floor, matrix.quads, 0, outputs};
   for (int64_t row = 0; row < rows; row += kMostRows) {
     const int64_t count = std::min(kMostRows, rows - row);
     const float* from = values + row * inputs;
@@ -165,7 +192,7 @@ void BytesLayer::run(const float* values, int64_t rows, int64_t inputs, int64_t 
     if (!rounds_to_bytes()) {
       run_words(from, count, inputs, outputs, floor, to);
     } else {
-      const Rounded& rounded = round(from, count, inputs, matrix.quads);
+      const RoundedRows& rounded = round(from, count, inputs, matrix.quads, has_offsets_);
       multiply_blocks(matrix, layer, 0, matrix.blocks, rounded, count, to);
     }
   }
@@ -179,11 +206,17 @@ void BytesLayer::run(Context& context, const float* values, int64_t rows, int64_
     });
   }
   const ByteMatrix matrix{bytes_.shape[0], bytes_.shape[1], bytes_.data, zeros_.data()};
-  const Finish layer{zeros_.data(), shifts_.data(), ends_, floor, 0, outputs};
-  const Rounded& rounded = round(values, rows, inputs, matrix.quads);
+  const Finish layer{bytes_.data, sums_.data(), ends_, floor, matrix.quads, 0, outputs};
+  const RoundedRows& rounded = round(values, rows, inputs, matrix.quads, has_offsets_);
   for_blocks(context, matrix.blocks, kChunk, cost() * rows, [&](int64_t first, int64_t last) {
     multiply_blocks(matrix, layer, first, last, rounded, rows, output);
   });
 }
+
+template <>
+LinearOperator<BytesLayer>::LinearOperator(const Node& node)
+    : layer_(node, 1, node.attribute<int64_t>("offsets", 0) != 0),
+      units_(node.count("units")),
+      floor_(node.attribute<int64_t>("relu") ? kRelu : kLinear) {}
 
 }  // namespace keras_transformer

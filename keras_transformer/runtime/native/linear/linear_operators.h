@@ -44,6 +44,8 @@ using Bfloat16Linear = LinearOperator<Bfloat16Layer>;
 using Float32Linear = LinearOperator<Float32Layer>;
 
 template <>
+LinearOperator<BytesLayer>::LinearOperator(const Node& node);
+template <>
 LinearOperator<Float32Layer>::LinearOperator(const Node& node);
 
 // values (rows, width) → bytes (rows, width) and scales (rows, 1): value = (byte - middle) · scale;
