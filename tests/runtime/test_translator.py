@@ -30,7 +30,9 @@ SHARED = (
     "artefact", "artefact.entries", "artefact.families", "artefact.manifest", "artefact.shortlist",
     "translation", "translation.engine", "translation.marked", "translation.results",
     "translation.scorer", "translation.text_ids", "translation.translator",
-    "translation.unknown_words",
+    "translation.unknown_words", "translation.written",
+    "config.text_vectors", "cores", "path_kinds", "suggestions", "telemetry",
+    "search.distinct", "search.keywords", "search.memory", "search.stops", "text.letterless",
 )
 
 
