@@ -30,7 +30,13 @@ SERVE = [
     "prometheus-client>=0.22,<1",
 ]
 # TensorFlow Serving's gRPC interface and its file of models; the protos bring TensorFlow.
-GRPC = [*SERVE, "grpcio>=1.76,<2", "tensorflow-serving-api>=2.20,<2.22"]
+GRPC = [
+    *SERVE,
+    "grpcio>=1.76,<2",
+    "grpcio-health-checking>=1.76,<2",
+    "grpcio-reflection>=1.76,<2",
+    "tensorflow-serving-api>=2.20,<2.22",
+]
 TRAIN = [
     *CLI,
     "tensorflow>=2.20,<2.22",

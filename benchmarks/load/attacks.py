@@ -19,6 +19,7 @@ _PREDICT = f"/v1/models/{MODEL_NAME}:predict"
 _HEAD = "Host: localhost\r\n"
 _CHUNKED = f"POST {_PREDICT} HTTP/1.1\r\n{_HEAD}Transfer-Encoding: chunked\r\n\r\n".encode()
 _GET = f"GET /healthz HTTP/1.1\r\n{_HEAD}".encode()
+_PAGE = f"GET /page/page.js HTTP/1.1\r\n{_HEAD}\r\n".encode()
 _MEGABYTE = 1 << 20
 # Longer than any of the server's time limits; nothing here waits longer.
 _PATIENCE_SECONDS = 45.0
@@ -51,7 +52,7 @@ def attacks() -> dict[str, Attack]:
             port, [_post(b"", length=_MEGABYTE)] * 20, trickle=b"a"
         ),
         "20 clients that ask 2,000 times and do not read": lambda port: _holding(
-            port, [f"GET /page/page.js HTTP/1.1\r\n{_HEAD}\r\n".encode() * 2000] * 20
+            port, [_PAGE * 2000] * 20, trickle=_PAGE, reads=False
         ),
     }
 
@@ -69,13 +70,16 @@ def _sending(requests: Iterable[bytes]) -> Attack:
     return attack
 
 
-def _holding(port: int, beginnings: list[bytes], trickle: bytes = b"") -> Answers:
+def _holding(
+    port: int, beginnings: list[bytes], trickle: bytes = b"", *, reads: bool = True
+) -> Answers:
     """Holds connections open at the same time, each with its beginning sent, until they end.
 
     Args:
         port: The server's.
         beginnings: What is sent at once.
         trickle: What is sent on each twice a second.
+        reads: Whether an answer is looked for, which ends a connection, too.
     """
     answers: Answers = Counter()
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -84,17 +88,19 @@ def _holding(port: int, beginnings: list[bytes], trickle: bytes = b"") -> Answer
         while held and time.monotonic() < until:
             time.sleep(0.5)
             for connection in list(held):
-                if not _is_open(connection, trickle):
+                if not _is_open(connection, trickle, reads):
                     held.remove(connection)
                     answers["ended"] += 1
         answers["still open"] += len(held)
     return +answers
 
 
-def _is_open(connection: socket.socket, trickle: bytes) -> bool:
+def _is_open(connection: socket.socket, trickle: bytes, reads: bool) -> bool:
     try:
         if trickle:
             connection.send(trickle, socket.MSG_DONTWAIT)
+            if not reads:
+                return True
             # An answer, or the end.
             connection.recv(_PIECE, socket.MSG_DONTWAIT)
             return False

@@ -17,8 +17,8 @@ import uvloop
 from keras_transformer.distribution import install_command
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.http.app import build_app
-from keras_transformer.serving.http.connection import Connection
-from keras_transformer.serving.http.gate import Gate
+from keras_transformer.serving.http.front.connection import Connection
+from keras_transformer.serving.http.front.gate import Gate
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.service import Service

@@ -12,16 +12,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.access import Access
 from keras_transformer.serving.http.exchange import (
     JsonResponse,
     answer_http_error,
     answer_serving_error,
     error_response,
 )
+from keras_transformer.serving.http.front.access import Access
+from keras_transformer.serving.http.front.names import Names
 from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
-from keras_transformer.serving.http.names import Names
 from keras_transformer.serving.http.openapi import describe
 from keras_transformer.serving.http.page import page_routes
 from keras_transformer.serving.http.predict import Predict, PredictFirst

@@ -33,6 +33,7 @@ from keras_transformer.serving.rpc.examples import example_texts
 from keras_transformer.serving.rpc.grpc_exchange import Arrived, answering
 from keras_transformer.serving.rpc.grpc_keys import KeyInterceptor
 from keras_transformer.serving.rpc.grpc_metadata import metadata_of
+from keras_transformer.serving.rpc.grpc_operations import add_operations
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto
 from keras_transformer.serving.settings import ServeOptions
 
@@ -97,6 +98,7 @@ async def start_grpc(
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(
         _ModelServicer(service, arrived), server
     )
+    add_operations(server, service)
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"{host}:{options.grpc_port}"
     try:

@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER, error_response
-from keras_transformer.serving.http.names import HEALTH
+from keras_transformer.serving.http.front.names import HEALTH
 from keras_transformer.serving.journal import UNKNOWN
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.settings import ServeOptions

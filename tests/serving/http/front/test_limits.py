@@ -177,7 +177,7 @@ def test_of_very_many_requests_at_once_the_first_are_answered(
 def test_who_does_not_read_is_cut_off(
     connect: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "keras_transformer.serving.http.connection"
+    module = "keras_transformer.serving.http.front.connection"
     monkeypatch.setattr(f"{module}._READING_SECONDS", 0.2)
     page = b"GET /page/page.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
     connection = connect()

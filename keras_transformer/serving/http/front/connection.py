@@ -16,7 +16,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from keras_transformer.serving.errors import Code
-from keras_transformer.serving.http.gate import (
+from keras_transformer.serving.http.front.gate import (
     LONGEST_HEADER,
     LONGEST_URL,
     MOST_HEADERS,

@@ -6,8 +6,8 @@ from typing import Any
 import uvicorn
 from uvicorn.server import ServerState
 
-from keras_transformer.serving.http.connection import Connection
-from keras_transformer.serving.http.gate import Gate
+from keras_transformer.serving.http.front.connection import Connection
+from keras_transformer.serving.http.front.gate import Gate
 from keras_transformer.serving.journal import Journal
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
