@@ -195,7 +195,8 @@ def start_rest(server: Any, sentences: list[str]) -> Callable[[], None]:
     host, _, port = server.address.partition(":")
     connection = socket.create_connection((host, int(port)))
     head = (
-        f"POST /v1/models/demo:predict HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
+        "POST /v1/models/demo:predict HTTP/1.1\r\nhost: localhost\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
     )
     connection.sendall(head.encode() + body)
     return connection.close
