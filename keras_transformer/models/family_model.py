@@ -14,7 +14,13 @@ from keras_transformer.garbage import quick_collections
 from keras_transformer.layers.variants.composite import PARTS, restore_parts, saved_parts
 from keras_transformer.models.files.keras_export import exporting
 from keras_transformer.models.files.preset import load_preset, save_preset
-from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
+from keras_transformer.models.lora.adaptation import (
+    adapt_low_rank,
+    adapted_layers,
+    check_can_be_adapted,
+    check_is_kept_by_files,
+    without_low_rank,
+)
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.text.tokenizer import Tokenizer
@@ -46,10 +52,32 @@ class FamilyModel(TracedOnce, keras.Model):
             config: Keras's quantization config instead of a mode.
             filters: Which layers, as for `keras.Model.quantize`; all linear ones if None.
             **kwargs: As for `keras.Model.quantize`.
+
+        Raises:
+            ValueError: The model has LoRA, which no file could hold beside integers.
         """
+        for layer in adapted_layers(self):
+            raise ValueError(
+                f"{layer.path} has LoRA, which would be rounded away when the quantized model is "
+                "saved: quantize what merge_lora() returns."
+            )
         with quick_collections():
             super().quantize(mode, config=config, filters=filters or _can_be_quantized, **kwargs)
         self._forget_functions()
+
+    def save(self, filepath: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Saves the model as Keras does.
+
+        Raises:
+            ValueError: A layer is quantized and has LoRA: what is loaded would be another model.
+        """
+        check_is_kept_by_files(self)
+        super().save(filepath, *args, **kwargs)
+
+    def save_weights(self, filepath: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Saves the weights as Keras does; raises as `save` does."""
+        check_is_kept_by_files(self)
+        super().save_weights(filepath, *args, **kwargs)
 
     def export(
         self, filepath: str | os.PathLike[str], format: str = "tf_saved_model", **kwargs: Any
@@ -86,12 +114,13 @@ class FamilyModel(TracedOnce, keras.Model):
             fresh: Paths of weights to train themselves, such as those of a new head.
 
         Raises:
-            ValueError: The rank is out of range, a layer or path is unknown, or the model has LoRA
-                already.
+            ValueError: The rank is out of range, a layer or path is unknown, the model has LoRA
+                already, or it is quantized: what is trained would be rounded when it is saved.
 
         Example:
             `model.enable_lora(8)`
         """
+        check_can_be_adapted(self)
         adapt_low_rank(self, rank, fresh, alpha=lora_alpha, targets=target_layer_names)
         self._forget_functions()
 

@@ -68,6 +68,39 @@ def adapted_layers(model: keras.Model) -> list[keras.layers.Dense]:
     return [layer for layer in linear_layers(model) if layer.lora_enabled]
 
 
+def check_is_kept_by_files(model: keras.Model) -> None:
+    """Raises unless a file holds the model as it is.
+
+    Keras's files of an adapted layer hold W + AB alone, and rounded again if W is quantized: what
+    is loaded is then another model.
+
+    Raises:
+        ValueError: A layer is quantized and adapted.
+    """
+    for layer in adapted_layers(model):
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                f"{layer.path} is quantized to {layer.quantization_mode} and has LoRA, which its "
+                "file would round away: use save_lora_weights, and save the model without LoRA."
+            )
+
+
+def check_can_be_adapted(model: keras.Model) -> None:
+    """Raises unless what is trained beside the linear layers can be saved with them.
+
+    Raises:
+        ValueError: A linear layer is quantized.
+    """
+    for layer in linear_layers(model):
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                f"{layer.path} is quantized to {layer.quantization_mode}, and what LoRA trains "
+                "beside it would be rounded away when the model is saved: train the model that is "
+                "not quantized, save_lora_weights, and load_lora_weights into the quantized one; "
+                "or quantize what merge_lora() returns."
+            )
+
+
 def merge_low_rank(model: keras.Model) -> None:
     """Adds each product AB to its W and sets B to 0: the model computes the same as before.
 

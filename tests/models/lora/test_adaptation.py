@@ -1,5 +1,6 @@
 """Low-rank adaptation of models: what is trained and what stays, and what is merged."""
 
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -210,9 +211,32 @@ def test_a_model_is_adapted_once() -> None:
     np.testing.assert_allclose(merged(inputs(merged)), model(inputs(model)), atol=1e-5)
 
 
+def test_what_is_quantized_is_refused_before_it_is_trained() -> None:
+    model = build_model(ENCODER)
+    model.quantize("int8")
+    before = len(model.weights)
+    with pytest.raises(ValueError, match="is quantized to int8, and what LoRA trains beside it"):
+        model.enable_lora(2)
+    assert len(model.weights) == before
+    with pytest.raises(ValueError, match="has LoRA, which would be rounded away"):
+        adapted(ENCODER).quantize("int8")
+
+
+@pytest.mark.parametrize("save", ["save", "save_weights"])
+def test_a_quantized_model_with_lora_is_not_saved_as_another(tmp_path: Path, save: str) -> None:
+    model = build_model(ENCODER)
+    adapted(ENCODER).save_lora_weights(tmp_path / "a.lora.npz")
+    model.quantize("int8")
+    model.load_lora_weights(tmp_path / "a.lora.npz")
+    name = "model.keras" if save == "save" else "model.weights.h5"
+    with pytest.raises(ValueError, match="is quantized to int8 and has LoRA"):
+        getattr(model, save)(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
 def test_nothing_is_merged_into_integers() -> None:
     model = build_model(ENCODER)
     model.quantize("int8")
-    model.enable_lora(2)
+    adapt_low_rank(model, 2)
     with pytest.raises(ValueError, match="is quantized to int8, so nothing can be added"):
         model.merge_lora()
