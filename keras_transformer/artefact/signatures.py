@@ -41,12 +41,14 @@ class Signature:
         inputs: What it takes, in the order of documentation.
         outputs: What it returns, in the order of documentation.
         description: What it does, for readers of the documentation.
+        optional: Inputs that a request may leave out; a SavedModel has none.
     """
 
     name: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     description: str = ""
+    optional: tuple[TensorSpec, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

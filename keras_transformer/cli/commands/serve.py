@@ -16,8 +16,8 @@ from keras_transformer.distribution import install_command
 from keras_transformer.search.defaults import search_options
 from keras_transformer.search.options import SearchOptions
 
-# The same request gets the same answer, so nothing is drawn at random.
-_LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed", "stop", "stop_tokens")
+# A request gives them for itself.
+_LEFT_OUT = ("seed", "stop", "stop_tokens")
 _SERVER_PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client")
 
 

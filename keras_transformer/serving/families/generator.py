@@ -12,7 +12,12 @@ from keras_transformer.artefact.generator_signatures import (
     GeneratorSizes,
     generator_text_signatures,
 )
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
+from keras_transformer.artefact.signatures import (
+    DEFAULT_SIGNATURE,
+    LOWEST,
+    Signature,
+    TensorSpec,
+)
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -21,9 +26,26 @@ from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
-from keras_transformer.serving.models.rows import Arrays, Request
+from keras_transformer.serving.models.rows import (
+    SAMPLING,
+    STOP,
+    Arrays,
+    Own,
+    Request,
+    groups_of,
+    own_options,
+    placed,
+    with_optional,
+)
 from keras_transformer.serving.models.served import Run
 from keras_transformer.text.sentences import Passage
+
+_INCLUDE_PROMPT = TensorSpec(
+    "include_prompt", "bool", (None,), "Whether the text begins with the prompt."
+)
+_STOP_REASON = TensorSpec(
+    "stop_reason", "string", (None,), 'What ended it: "stop", "eos", or "length", its limit.'
+)
 
 
 class PromptRow(NamedTuple):
@@ -33,11 +55,15 @@ class PromptRow(NamedTuple):
         prompt: The text to continue.
         max_length: Most new tokens, the end token included.
         length_penalty: Exponent of the length penalty.
+        own: Other fields of `SearchOptions` that it has of its own, and their values.
+        include_prompt: Whether its text begins with the prompt.
     """
 
     prompt: str
     max_length: int
     length_penalty: float
+    own: Own = ()
+    include_prompt: bool = True
 
 
 class ServedGenerator:
@@ -86,10 +112,13 @@ class ServedGenerator:
         declared = generator_text_signatures(sizes)
         # The rows of all requests are texts.
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
+        own = self.signatures["generate_with_options"]
+        own = dataclasses.replace(own, outputs=(*own.outputs, _STOP_REASON))
+        self.signatures[own.name] = with_optional(own, *SAMPLING, STOP, _INCLUDE_PROMPT)
         self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: _write_best,
             "generate": _write_best,
-            "generate_with_options": _write_best,
+            "generate_with_options": _write_best_and_reason,
             "generate_n_best": self._write_n_best,
             "score": _write_scores,
         }
@@ -120,7 +149,20 @@ class ServedGenerator:
         if signature.name == "generate_with_options":
             names = ("max_length", "length_penalty")
             own = list(zip(*(inputs[name].tolist() for name in names), strict=True))
-        return Request([self._row(*row) for row in zip(prompts, own, strict=True)])
+        rows = [self._row(*row) for row in zip(prompts, own, strict=True)]
+        options = own_options(inputs, self.search, len(rows))
+        included = [True] * len(rows)
+        if "include_prompt" in inputs:
+            included = inputs["include_prompt"].tolist()
+        places = range(len(rows))
+        return Request(
+            [
+                row._replace(own=placed(one, place), include_prompt=with_prompt)
+                for row, one, place, with_prompt in zip(
+                    rows, options, places, included, strict=True
+                )
+            ]
+        )
 
     def read_text(
         self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
@@ -145,7 +187,8 @@ class ServedGenerator:
     def stream(self, row: PromptRow, emit: Callable[[str], bool]) -> None:
         """As `Streaming.stream`."""
         options = {**self._options(row), "beam_size": 1, "num_hypotheses": 1}
-        for piece in self._generator.stream(row.prompt, **options):
+        pieces = self._generator.stream(row.prompt, include_prompt=row.include_prompt, **options)
+        for piece in pieces:
             if not emit(piece):
                 return
 
@@ -166,18 +209,19 @@ class ServedGenerator:
             "max_length": row.max_length,
             "min_length": min(self.search.min_length, row.max_length),
             "length_penalty": row.length_penalty,
+            **dict(row.own),
         }
 
     def _generate(self, rows: Sequence[PromptRow]) -> list[list[Hypothesis]]:
-        groups: dict[tuple[int, float], list[int]] = {}
-        for place, row in enumerate(rows):
-            groups.setdefault((row.max_length, row.length_penalty), []).append(place)
         found: dict[int, list[Hypothesis]] = {}
-        for places in groups.values():
+        for places in groups_of(rows):
             prompts = [rows[place].prompt for place in places]
             options = self._options(rows[places[0]])
-            results = self._generator.generate_n_best(prompts, **options)
-            found.update(zip(places, results, strict=True))
+            results = self._generator.generate_n_best(prompts, include_prompt=False, **options)
+            for place, own in zip(places, results, strict=True):
+                # Every vocabulary's texts go on behind their prompts without more ado.
+                lead = rows[place].prompt if rows[place].include_prompt else ""
+                found[place] = [dataclasses.replace(one, text=lead + one.text) for one in own]
         return [found[place] for place in range(len(rows))]
 
     def _score(self, rows: Sequence[str]) -> list[Hypothesis]:
@@ -202,6 +246,11 @@ class ServedGenerator:
 def _write_best(results: Sequence[list[Hypothesis]]) -> Outputs:
     best = [found[0] for found in results]
     return {"text": strings([one.text for one in best]), "score": floats([o.score for o in best])}
+
+
+def _write_best_and_reason(results: Sequence[list[Hypothesis]]) -> Outputs:
+    reasons = [found[0].stop_reason or "" for found in results]
+    return {**_write_best(results), _STOP_REASON.name: strings(reasons)}
 
 
 def _write_scores(results: Sequence[Hypothesis]) -> Outputs:

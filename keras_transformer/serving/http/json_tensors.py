@@ -95,7 +95,8 @@ def read_inputs(request: PredictRequest, signature: Signature) -> dict[str, npt.
         ServingError: The values do not fit the signature; the message says where.
     """
     columns = _rows(request.values, signature) if request.is_row else _columns(request, signature)
-    return {spec.name: _array(columns[spec.name], spec) for spec in signature.inputs}
+    specs = (*signature.inputs, *signature.optional)
+    return {spec.name: _array(columns[spec.name], spec) for spec in specs if spec.name in columns}
 
 
 def write_outputs(
@@ -164,25 +165,34 @@ def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
                 f"element {number} of 'instances' must be an object with {', '.join(names)}, got "
                 f"{_kind(row)}."
             )
-        _check_names(row, names, f"element {number} of 'instances'")
-    return {name: [row[name] for row in values] for name in names}
+        _check_names(row, signature, f"element {number} of 'instances'")
+        if set(row) != set(values[0]):
+            raise _refusal(
+                f"all elements of 'instances' must have the same keys, got {', '.join(row)} in "
+                f"element {number} and {', '.join(values[0])} in element 0."
+            )
+    return {name: [row[name] for row in values] for name in (values[0] if values else names)}
 
 
 def _columns(request: PredictRequest, signature: Signature) -> Mapping[str, Any]:
     names = [spec.name for spec in signature.inputs]
     values = request.values
     if _is_named(values):
-        _check_names(values, names, "'inputs'")
+        _check_names(values, signature, "'inputs'")
         return values
     if len(names) > 1:
         raise _refusal(f"'inputs' must be an object with {', '.join(names)}, got {_kind(values)}.")
     return {names[0]: values}
 
 
-def _check_names(found: Mapping[str, Any], names: Sequence[str], where: str) -> None:
-    if set(found) != set(names):
+def _check_names(found: Mapping[str, Any], signature: Signature, where: str) -> None:
+    names = [spec.name for spec in signature.inputs]
+    more = [spec.name for spec in signature.optional]
+    if not set(names) <= set(found) <= {*names, *more}:
+        others = f" and may have {', '.join(more)}" if more else ""
         raise _refusal(
-            f"{where} must have {', '.join(names)}, got {', '.join(sorted(found)) or 'none'}."
+            f"{where} must have {', '.join(names)}{others}, got "
+            f"{', '.join(sorted(found)) or 'none'}."
         )
 
 
@@ -227,7 +237,10 @@ def _flatten(values: Any, spec: TensorSpec, depth: int, shape: list[int], flat: 
 def _leaf(value: Any, spec: TensorSpec) -> Any:
     if spec.dtype == "string":
         return _to_bytes(value, spec)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        if spec.dtype == "bool":
+            return value
+    elif isinstance(value, int | float) and spec.dtype != "bool":
         # NaN is not below the largest number either.
         if spec.dtype == "float32" and abs(value) <= _FLOAT32_MAX:
             return value

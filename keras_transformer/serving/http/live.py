@@ -16,6 +16,7 @@ from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, 
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
+from keras_transformer.serving.models.rows import SAMPLING, STOP
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.version import LoadedVersion
@@ -24,6 +25,8 @@ from keras_transformer.text.joined_lines import join_lines
 # A key whose value is true or false: whether wrapped lines are joined.
 _JOIN = "join_lines"
 _LANGUAGES = ("source_language", "target_language")
+# Options of the search that a stream may have of its own.
+_OWN = tuple(spec.name for spec in (*SAMPLING, STOP))
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -50,10 +53,10 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body = await self._read(request, ("text", "target_prefix", _JOIN, *_LANGUAGES))
+            body, own = await self._read_drawn(request)
             loaded = self._service.find(model, version)
         asked = (body["text"], body.get("target_prefix", ""), timeout, _languages(body))
-        events = self._events(loaded, asked)
+        events = self._events(loaded, asked, own)
         # What is refused before the first piece is answered as any other request.
         with until_hang_up(request.receive):
             first = await anext(events)
@@ -92,23 +95,27 @@ class _Live:
         )
 
     async def _events(
-        self, loaded: LoadedVersion, asked: tuple[str, str, float | None, tuple[str, str]]
+        self,
+        loaded: LoadedVersion,
+        asked: tuple[str, str, float | None, tuple[str, str]],
+        own: dict[str, Any],
     ) -> AsyncGenerator[str, None]:
         """Yields the events of a stream; an error before the first of them is raised.
 
         Args:
             loaded: What answers.
             asked: The arguments of `Service.stream`.
+            own: Options of the search that the request has of its own.
         """
         translation, has_begun = "", False
         try:
             # The pieces and what beam search finds are one answer: one version gives both.
             with loaded.use():
-                async for piece in self._service.stream(loaded, *asked):
+                async for piece in self._service.stream(loaded, *asked, own):
                     translation += piece
                     has_begun = True
                     yield _event({"piece": piece})
-                if streaming(loaded.name, loaded.model).search.beam_size > 1:
+                if streaming(loaded.name, loaded.model).search.beam_size > 1 and not own:
                     # What beam search finds, where greedy search has been streamed.
                     translation = await self._service.answer(loaded, *asked)
             yield _event({streaming(loaded.name, loaded.model).full_answer[1]: translation}, "done")
@@ -117,10 +124,23 @@ class _Live:
                 raise
             yield _event({"error": error.message}, "error")
 
+    async def _read_drawn(self, request: Request) -> tuple[dict[str, str], dict[str, Any]]:
+        """Returns the texts of a request, and the options of its search that are no texts."""
+        names = ("text", "target_prefix", _JOIN, *_LANGUAGES)
+        body = read_object(await self._service.bodies.read(request.scope, request.receive))
+        check_keys(body, (*names, *_OWN))
+        own = {name: body.pop(name) for name in _OWN if name in body}
+        if "stop" in own and isinstance(own["stop"], str):
+            own["stop"] = [own["stop"]]
+        return self._texts(body, names), own
+
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
         body = read_object(await self._service.bodies.read(request.scope, request.receive))
         check_keys(body, names)
+        return self._texts(body, names)
+
+    def _texts(self, body: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
         if names[0] not in body:
             raise _refusal(f"the key {names[0]!r} is missing.")
         joins = body.pop(_JOIN, False)

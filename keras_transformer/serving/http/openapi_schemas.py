@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
+from keras_transformer.serving.models.rows import SAMPLING, STOP
 from keras_transformer.serving.settings import ServeOptions
 
 Schema = dict[str, Any]
@@ -34,6 +35,8 @@ _ROWS: dict[tuple[str, int], Schema] = {
     ("int32", 0): _INT32,
     ("int32", 1): _IDS,
     ("float32", 0): _FLOAT32,
+    ("bool", 0): {"type": "boolean"},
+    ("string", 1): {"type": "array", "items": _TEXT},
 }
 # Codes; the model's defaults if they are left out or empty.
 _LANGUAGES: dict[str, Schema] = {"source_language": _STRING, "target_language": _STRING}
@@ -103,7 +106,14 @@ def schemas(
                 **{name: {"type": ["string", "null"]} for name in _LANGUAGES},
             }
         ),
-        "StreamRequest": _object({"text": _STRING}, {"target_prefix": _STRING, **_OPTIONS}),
+        "StreamRequest": _object(
+            {"text": _STRING},
+            {
+                "target_prefix": _STRING,
+                **_OPTIONS,
+                **{spec.name: _row(spec) for spec in (*SAMPLING, STOP)},
+            },
+        ),
         "ExplainRequest": _object({"text": _STRING}, _OPTIONS),
         "Explanation": _object(
             {
@@ -167,7 +177,11 @@ def _predict_request(options: ServeOptions, kinds: Sequence[Mapping[str, Signatu
     for signatures in kinds:
         for name, signature in signatures.items():
             fields = {spec.name: _row(spec) for spec in signature.inputs}
-            for schema in (_row_request(name, fields, rows), _column_request(name, fields, rows)):
+            more = {spec.name: _row(spec) for spec in signature.optional}
+            for schema in (
+                _row_request(name, fields, more, rows),
+                _column_request(name, fields, more, rows),
+            ):
                 if schema not in requests:
                     requests.append(schema)
     # Plain values may fit signatures of two kinds of models.
@@ -183,8 +197,10 @@ def _row(spec: TensorSpec) -> Schema:
     return schema if spec.least is None else {**schema, "minimum": spec.least}
 
 
-def _row_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
-    instances: Schema = {**rows, "items": _object(fields)}
+def _row_request(
+    name: str, fields: dict[str, Schema], more: dict[str, Schema], rows: Schema
+) -> Schema:
+    instances: Schema = {**rows, "items": _object(fields, more)}
     if len(fields) == 1:
         # Plain values or named ones, but not both in one list.
         plain = [{**rows, "items": schema} for schema in fields.values()]
@@ -192,9 +208,14 @@ def _row_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
     return _request(name, "instances", instances)
 
 
-def _column_request(name: str, fields: dict[str, Schema], rows: Schema) -> Schema:
-    columns = {field: {**rows, "items": schema} for field, schema in fields.items()}
-    inputs = _object(columns)
+def _column_request(
+    name: str, fields: dict[str, Schema], more: dict[str, Schema], rows: Schema
+) -> Schema:
+    columns, optional = (
+        {field: {**rows, "items": schema} for field, schema in part.items()}
+        for part in (fields, more)
+    )
+    inputs = _object(columns, optional)
     if len(fields) == 1:
         inputs = {"oneOf": [*columns.values(), inputs]}
     return _request(name, "inputs", inputs)

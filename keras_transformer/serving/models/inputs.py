@@ -17,9 +17,12 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
     Arrays,
+    Own,
     PairRow,
     Request,
     TranslationRow,
+    own_options,
+    placed,
 )
 from keras_transformer.text.sentences import Passage, TooManyPartsError
 
@@ -36,12 +39,15 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
             range; the message names it.
     """
     names = [spec.name for spec in signature.inputs]
-    if set(inputs) != set(names):
+    more = [spec.name for spec in signature.optional]
+    if not set(names) <= set(inputs) <= {*names, *more}:
+        others = f" and may take {', '.join(more)}" if more else ""
         raise _refusal(
-            f"{signature.name} takes the inputs {', '.join(names)}, got "
+            f"{signature.name} takes the inputs {', '.join(names)}{others}, got "
             f"{', '.join(sorted(inputs)) or 'none'}."
         )
-    for spec in signature.inputs:
+    given = [spec for spec in (*signature.inputs, *signature.optional) if spec.name in inputs]
+    for spec in given:
         array = inputs[spec.name]
         if array.dtype.kind != _KINDS[spec.dtype]:
             raise _refusal(f"{spec.name} must be {spec.dtype}, got {array.dtype}.")
@@ -50,7 +56,7 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
                 f"{spec.name} must have the shape {_shape_text(spec)}, got {list(array.shape)}."
             )
         _check_range(spec, array)
-    sizes = {spec.name: len(inputs[spec.name]) for spec in signature.inputs}
+    sizes = {spec.name: len(inputs[spec.name]) for spec in given}
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{size} of {name}" for name, size in sizes.items())
         raise _refusal(f"all inputs must have the same number of rows, got {found}.")
@@ -157,7 +163,9 @@ class RowReader:
                 *(inputs[name].tolist() for name in names), strict=True
             )
         ]
-        return self._parts(inputs["text"].tolist(), options)
+        texts = inputs["text"].tolist()
+        own = own_options(inputs, self._search, len(texts))
+        return self._parts(texts, options, own=own)
 
     def _texts_between(self, inputs: Arrays) -> Request:
         names = ("source_language", "target_language")
@@ -190,6 +198,7 @@ class RowReader:
         texts: list[bytes],
         options: Sequence[tuple[bytes, int, float]],
         languages: Sequence[tuple[bytes, bytes]] | None = None,
+        own: Sequence[Own] | None = None,
     ) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""
         tagged, begins = self._untagged(texts, languages)
@@ -205,7 +214,8 @@ class RowReader:
             given = b""
             if prefix and is_first:
                 given = passages[owner].bare(prefix.decode(*ANY_BYTES)).encode(*ANY_BYTES)
-            rows.append(self._row(source, given, max_length, length_penalty, begins[owner]))
+            row = self._row(source, given, max_length, length_penalty, begins[owner])
+            rows.append(row._replace(own=placed(own[owner], place)) if own else row)
         return Request(rows, passages)
 
     def _take_apart(self, number: int, tagged: TaggedText) -> Passage:

@@ -28,7 +28,15 @@ from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
-from keras_transformer.serving.models.rows import Arrays, PairRow, Request, TranslationRow
+from keras_transformer.serving.models.rows import (
+    SAMPLING,
+    Arrays,
+    PairRow,
+    Request,
+    TranslationRow,
+    groups_of,
+    with_optional,
+)
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
 from keras_transformer.text.joined_lines import join_lines as joined
@@ -115,6 +123,8 @@ class ServedModel:
                 has_languages=marks.can_choose,
             )
         )
+        own = "translate_with_options"
+        self.signatures[own] = with_optional(self.signatures[own], *SAMPLING)
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         splitter = Splitter(
@@ -241,11 +251,8 @@ class ServedModel:
         return [len(ids) for ids in self._source.encode(texts)]
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
-        groups: dict[tuple[int, float], list[int]] = {}
-        for place, row in enumerate(rows):
-            groups.setdefault((row.max_length, row.length_penalty), []).append(place)
         found: dict[int, list[Candidate]] = {}
-        for places in groups.values():
+        for places in groups_of(rows):
             options = as_many_as_kept(rows[places[0]].adapt(self.search))
             engine = MarkedEngine(self._engine, [rows[place].begins for place in places])
             prefixes = [rows[place].prefix for place in places]

@@ -1,18 +1,34 @@
-"""A request's arrays, and the rows that a model batches."""
+"""A request's arrays, the rows that a model batches, and the options of a search that a request may
+give for each row: how it is drawn, and where it stops.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.text.sentences import Passage
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+# Fields of `SearchOptions` and their values, of one row.
+Own = tuple[tuple[str, Any], ...]
 # Lets bytes that are not UTF-8 pass through a str unchanged.
 ANY_BYTES = ("utf-8", "surrogateescape")
+_DRAWS = ("temperature", "top_k", "top_p", "seed")
+SAMPLING = (
+    TensorSpec("sample", "bool", (None,), "Whether to draw each token at random."),
+    TensorSpec("temperature", "float32", (None,), "Divides the logits before a draw; above 0."),
+    TensorSpec("top_k", "int32", (None,), "Draw among so many tokens; 0 for all.", least=0),
+    TensorSpec("top_p", "float32", (None,), "Draw among tokens of this probability together."),
+    TensorSpec("seed", "int32", (None,), "The same seed gives the same text.", least=0),
+)
+STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
 
 class TranslationRow(NamedTuple):
@@ -24,6 +40,7 @@ class TranslationRow(NamedTuple):
         max_length: Most tokens of the translation, eos included.
         length_penalty: Exponent of the length penalty.
         begins: The marks of its languages.
+        own: Fields of `SearchOptions` that it has of its own, and their values.
     """
 
     source: Sequence[int]
@@ -31,16 +48,19 @@ class TranslationRow(NamedTuple):
     max_length: int
     length_penalty: float
     begins: Begins = Begins()
+    own: Own = ()
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""
-        if (self.max_length, self.length_penalty) == (search.max_length, search.length_penalty):
+        same = (self.max_length, self.length_penalty) == (search.max_length, search.length_penalty)
+        if same and not self.own:
             return search
         return dataclasses.replace(
             search,
             max_length=self.max_length,
             min_length=min(search.min_length, self.max_length),
             length_penalty=self.length_penalty,
+            **dict(self.own),
         )
 
 
@@ -76,3 +96,78 @@ class Request(NamedTuple):
     rows: Sequence[Any]
     passages: Sequence[Passage] = ()
     cuts: Sequence[str] = ()
+
+
+def with_optional(signature: Signature, *optional: TensorSpec) -> Signature:
+    """Returns a signature that takes more inputs, each of which a request may leave out."""
+    return dataclasses.replace(signature, optional=optional)
+
+
+def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
+    """Returns the options that each row of a request has of its own.
+
+    Args:
+        inputs: The request's arrays.
+        search: The server's search.
+        rows: How many rows there are.
+
+    Raises:
+        ServingError: An option is out of range, or is meant for samples and none is drawn.
+    """
+    names = [name for name in ("sample", *_DRAWS, "stop") if name in inputs]
+    columns = [_values(inputs[name]) for name in names]
+    found = []
+    for number in range(rows):
+        given = dict(zip(names, (column[number] for column in columns), strict=True))
+        found.append(own_of(given, search, number))
+    return found
+
+
+def _values(array: npt.NDArray[Any]) -> list[Any]:
+    """Returns plain values: 0.8 in float32 means 0.8, as elsewhere."""
+    if array.ndim == 2:
+        return [[one.decode(errors="replace") for one in row] for row in array.tolist()]
+    if array.dtype == np.float32:
+        return [float(str(value)) for value in array]
+    return array.tolist()
+
+
+def own_of(given: Mapping[str, Any], search: SearchOptions, number: int | None = None) -> Own:
+    """Returns the options of one row, which are checked together with the server's search.
+
+    Raises:
+        ServingError: As for `own_options`.
+    """
+    own = dict(given)
+    if "stop" in own:
+        own["stop"] = [one for one in own["stop"] if one]
+    if own.get("sample") is True:
+        own |= {"beam_size": 1, "num_hypotheses": 1}
+    elif own.get("sample") is False and search.sample:
+        defaults = {one.name: one.default for one in dataclasses.fields(SearchOptions)}
+        own = {**{name: defaults[name] for name in _DRAWS}, **own}
+    try:
+        checked = dataclasses.replace(search, **own)
+    except (TypeError, ValueError) as error:
+        message = str(error) if number is None else f"row {number}: {error}"
+        raise ServingError(Code.INVALID_ARGUMENT, message) from error
+    return tuple((name, getattr(checked, name)) for name in own)
+
+
+def placed(own: Own, place: int) -> Own:
+    """Returns a row's options with its place in its request.
+
+    A row with a seed is drawn by itself, so that its text depends on nothing else.
+    """
+    return (*own, ("first_place", place)) if dict(own).get("seed") is not None else own
+
+
+def groups_of(rows: Sequence[Any]) -> list[list[int]]:
+    """Returns the places of rows that share all options, and so may be searched together."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, row in enumerate(rows):
+        # The place in a request tells rows with a seed apart, but not those of two requests.
+        alone = place if dict(row.own).get("seed") is not None else None
+        key = (row.max_length, row.length_penalty, row.own, alone)
+        groups.setdefault(key, []).append(place)
+    return list(groups.values())

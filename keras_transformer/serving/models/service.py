@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from keras_transformer.artefact.manifest import Manifest
@@ -18,9 +19,9 @@ from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.reading import RequestReader
-from keras_transformer.serving.models.rows import Arrays
+from keras_transformer.serving.models.rows import Arrays, Own, own_of, placed
 from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
-from keras_transformer.serving.models.served import Served, explaining, streaming
+from keras_transformer.serving.models.served import Served, Streaming, explaining, streaming
 from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.versions import (
     Asked,
@@ -179,6 +180,7 @@ class Service:
         target_prefix: str = "",
         timeout: float | None = None,
         languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> AsyncIterator[str]:
         """Yields a greedy translation piece by piece, as it is decoded, sentence after sentence.
 
@@ -188,14 +190,20 @@ class Service:
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: As for `predict`.
             languages: Codes of the text's language and of the other one; "" for the defaults.
+            own: Options of the search that the request has of its own: how it is drawn.
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             entry.signature = "stream"
             with loaded.use():
                 model = streaming(loaded.name, loaded.model)
+                options = self._own(loaded, model, own) if own else ()
                 request = await self._reader.text(model, text, target_prefix, languages, entry)
-                parts = (stream_row(loaded, model, row, entry, until) for row in request.rows)
+                rows = [
+                    row._replace(own=placed(options, place))
+                    for place, row in enumerate(request.rows)
+                ]
+                parts = (stream_row(loaded, model, row, entry, until) for row in rows)
                 async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -249,6 +257,17 @@ class Service:
         """Records a request that fails before it could be served; see `Journal.refusals`."""
         # Names that clients make up are not used as metric labels: their number has no limit.
         return self.journal.refusals(protocol, model if model in self._versions else UNKNOWN)
+
+    def _own(self, loaded: LoadedVersion, model: Streaming, own: Mapping[str, Any]) -> Own:
+        """Returns the options that a stream has of its own, if the model takes them."""
+        known = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].optional]
+        for name in own:
+            if name not in known:
+                raise ServingError(
+                    Code.INVALID_ARGUMENT,
+                    f"{loaded.name} takes no {name}, got {own[name]!r}: leave it out.",
+                )
+        return own_of(own, model.search)
 
     def _load(self, directory: Path) -> Served:
         model = open_model(directory, self.options, self.search)

@@ -64,8 +64,16 @@ def test_errors_of_the_server_name_flags(run_cli, monkeypatch) -> None:
     assert result.code == 1 and "no use for --beam-size=2, --language=de." in result.err
 
 
-@pytest.mark.parametrize("flag", ["--sample", "--temperature=2", "--seed=1"])
-def test_sampling_has_no_flags(run_cli, served, flag) -> None:
+def test_a_server_may_sample_unless_a_request_says_otherwise(run_cli, served) -> None:
+    flags = ["--sample", "--temperature", 0.7, "--top-k", 40, "--top-p", 0.9]
+    result = run_cli("serve", "exported/demo", *flags)
+    [(_, search)] = served
+    assert result.code == 0
+    assert search == {"sample": True, "temperature": 0.7, "top_k": 40, "top_p": 0.9}
+
+
+@pytest.mark.parametrize("flag", ["--stop=x", "--stop-tokens=3", "--seed=1"])
+def test_what_is_a_request_s_own_has_no_flags(run_cli, served, flag) -> None:
     result = run_cli("serve", "exported/demo", flag)
     assert (result.code, served) == (2, [])
     assert flag.partition("=")[0] in result.err

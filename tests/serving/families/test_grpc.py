@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.runtime.encoder import OnnxEncoder
+from keras_transformer.runtime.generator import OnnxGenerator
 
 grpc = pytest.importorskip("grpc", reason="[grpc]")
 pytest.importorskip("tensorflow_serving", reason="[grpc]")
@@ -126,3 +127,21 @@ def test_predict_answers_as_rest_does(
             assert np.vectorize(bytes.decode, otypes=[object])(value).tolist() == rest[name]
         else:
             np.testing.assert_allclose(value, rest[name], atol=1e-5)
+
+
+def test_a_request_is_drawn_with_its_own_options(
+    stub: Callable[[Any], Any], family_artefact: Callable[[Any], Path]
+) -> None:
+    drawn = {"sample": True, "seed": 5, "temperature": 1.5, "top_k": 9}
+    with OnnxGenerator(family_artefact("decoder")) as generator:
+        [[wanted]] = generator.generate_n_best(["the red"], max_length=6, **drawn)
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "demo"
+    request.model_spec.signature_name = "generate_with_options"
+    inputs = {"prompt": "the red", "max_length": 6, "length_penalty": 0.6, **drawn}
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto([value]))
+    request.inputs["stop"].CopyFrom(tf.make_tensor_proto([["never said"]]))
+    found = stub("decoder").Predict(request, 20).outputs
+    assert found["text"].string_val[0].decode() == wanted.text
+    assert found["stop_reason"].string_val[0].decode() == wanted.stop_reason

@@ -82,3 +82,25 @@ def test_a_span_is_found(visit: Callable[..., Any]) -> None:
     page.click("#send")
     page.wait_for_selector("#translation[aria-busy=false]", state="attached")
     assert page.inner_text("#translation") in "a small house"
+
+
+def test_a_continuation_is_drawn_at_random_where_the_page_says_so(
+    visit: Callable[..., Any], family_artefact: Callable[..., Any]
+) -> None:
+    options = {"sample": True, "seed": 5, "temperature": 1.5, "max_length": 6}
+    with OnnxGenerator(family_artefact("decoder")) as generator:
+        [wanted] = generator.generate(["the red"], **options)
+    page = visit("decoder", "Continue")
+    page.check("#sample")
+    page.fill("#temperature", "1.5")
+    page.fill("#seed", "5")
+    send(page, "the red")
+    assert page.inner_text("#translation") == wanted
+    assert page.is_hidden("#details")
+    page.fill("#top_p", "7")
+    page.press("#source", "Enter")
+    assert page.locator("#top_p:invalid").count() == 1
+
+
+def test_what_answers_no_text_is_not_drawn(visit: Callable[..., Any]) -> None:
+    assert visit("classification", "Classify").is_hidden("#drawing")

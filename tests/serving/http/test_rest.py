@@ -321,3 +321,19 @@ def test_the_description_names_every_path(server) -> None:
         for method in set(operations) - {"parameters"}:
             response = requests.request(method, server.rest_url + asked, data=b"{", timeout=60)
             assert response.status_code == (400 if method == "post" else 200)
+
+
+def test_a_row_of_a_translator_is_drawn_with_its_seed(server, translator) -> None:
+    drawn = {"sample": True, "temperature": 0.8, "top_k": 9, "top_p": 0.9}
+    row = {"text": "the red dog", "max_length": 9, "length_penalty": 0.5, "target_prefix": ""}
+    rows = [{**row, "seed": seed, **drawn} for seed in (3, 4, 3)]
+    body = {"signature_name": "translate_with_options", "instances": rows}
+    found = [one["translation"] for one in predictions(server, body)]
+    options = {"max_length": 9, "length_penalty": 0.5, **drawn}
+    assert found == [
+        translator.translate(["the red dog"], seed=seed, first_place=place, **options)[0]
+        for place, seed in enumerate((3, 4, 3))
+    ]
+    refused = server.predict({"text": "the red dog", "stop": "x"}, ":stream")
+    assert refused.status_code == 400
+    assert "takes no stop, got ['x']" in refused.json()["error"]

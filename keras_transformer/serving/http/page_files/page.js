@@ -60,15 +60,18 @@ async function answer(text) {
   }
   const own = (running = new AbortController());
   const asked = { ...chosenLanguages(), ...(joining.checked && { join_lines: true }) };
+  const drawn = chosenDrawing();
   setBusy(true);
   try {
     if (kind.answer === undefined || kind.streams) {
-      for await (const event of streamAnswer(model, text, asked, own.signal)) {
+      for await (const event of streamAnswer(model, text, { ...asked, ...drawn }, own.signal)) {
         if (event.piece !== undefined) translation.textContent += event.piece;
         else translation.textContent = event.translation ?? event.text;
       }
     }
-    if (kind.answer === undefined) showExplanation(await explain(model, text, asked, own.signal));
+    // What the best ones are and look at is told of a search, not of a sample.
+    if (drawn.sample) details.hidden = true;
+    else if (kind.answer === undefined) showExplanation(await explain(model, text, asked, own.signal));
     else showItems(await kind.answer(model, text, own.signal));
     await showVersion(own.signal);
   } catch (error) {
@@ -78,6 +81,13 @@ async function answer(text) {
   } finally {
     if (running === own) setBusy(false);
   }
+}
+
+// Returns how a sample is drawn; nothing where none is wanted.
+function chosenDrawing() {
+  if (part("drawing").hidden || !part("sample").checked) return {};
+  const filled = ["temperature", "top_k", "top_p", "seed"].filter((name) => part(name).value !== "");
+  return { sample: true, ...Object.fromEntries(filled.map((name) => [name, Number(part(name).value)])) };
 }
 
 function setBusy(isBusy) {
@@ -170,7 +180,9 @@ async function showKind() {
   const model = chosenModel();
   try {
     const found = kindOf(await signatureNames(model));
-    if (found === kind || model !== chosenModel()) return;
+    if (model !== chosenModel()) return;
+    part("drawing").hidden = found.answer !== undefined && !found.streams;
+    if (found === kind) return;
     kind = found;
   } catch (error) {
     showError(error);
