@@ -22,6 +22,7 @@ from keras_transformer.models.lora.adaptation import (
     without_low_rank,
 )
 from keras_transformer.models.lora.weights_file import load_lora_file, save_lora_file
+from keras_transformer.models.own_loss import own_loss
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -37,6 +38,39 @@ class FamilyModel(TracedOnce, keras.Model):
     config: Any  # ModelConfig, of the model's family
     config_class: ClassVar[type[ModelConfig]]
     search_engine: Any = None
+
+    def compile(self, optimizer: Any = "adam", loss: Any = "auto", **kwargs: Any) -> None:
+        """Compiles as Keras does, by default with the loss and the metrics of the model's family.
+
+        Args:
+            optimizer: As for `keras.Model.compile`.
+            loss: As there; "auto" for the family's own (`own_loss`), with its metrics unless some
+                are given. None for none.
+            **kwargs: As there.
+
+        Raises:
+            ValueError: The model's head has no loss of its own, and none is given.
+
+        Example:
+            `model.compile(keras.optimizers.Adam(0.001), jit_compile=False)`
+        """
+        if isinstance(loss, str) and loss == "auto":
+            own = own_loss(self.config)
+            if not own:
+                raise ValueError(
+                    f"a model with the head {self.config.head!r} has no loss of its own: give "
+                    "compile one, or loss=None."
+                )
+            loss = own.pop("loss")
+            if kwargs.get("metrics") is None and kwargs.get("weighted_metrics") is None:
+                kwargs.update(own)
+        super().compile(optimizer, loss, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as a saved model was; Keras does so only where `compile` is its own."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
 
     def quantize(
         self,

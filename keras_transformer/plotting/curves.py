@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from keras_transformer.config.families import CONFIG
 from keras_transformer.plotting.style import COLOURS, new_figure, styled
 
 RECORD = "training.json"
@@ -59,6 +60,7 @@ class Record:
             )
         self.run = run
         self._history = json.loads(path.read_text(encoding="utf-8")).get("history", {})
+        self.has_dropout = _has_dropout(run)
         if not self._history.get("step"):
             raise ValueError(f"{path} has no finished round yet: wait for its first checkpoint.")
 
@@ -67,6 +69,15 @@ class Record:
         pairs = zip(self._history["step"], self._history.get(name, ()), strict=False)
         kept = [(step, value) for step, value in pairs if value is not None]
         return [step for step, _ in kept], [value for _, value in kept]
+
+
+def _has_dropout(run: Path) -> bool:
+    """Returns whether a run's model drops anything in training; its config names each rate."""
+    try:
+        config = json.loads((run / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return any(value for name, value in config.items() if name.endswith("dropout"))
 
 
 @styled
@@ -124,8 +135,10 @@ def _add_legend(figure: Figure, records: list[Record]) -> None:
         Line2D([], [], color=colour, label=str(record.run))
         for colour, record in zip(_colours(len(records)), records, strict=True)
     ]
+    with_dropout = any(record.has_dropout for record in records)
+    training = "training, with dropout" if with_dropout else "training"
     handles += [
         Line2D([], [], color=COLOURS[6], label="validation"),
-        Line2D([], [], color=COLOURS[6], linestyle="--", label="training, with dropout"),
+        Line2D([], [], color=COLOURS[6], linestyle="--", label=training),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)

@@ -221,6 +221,36 @@ def test_a_keras_user_compiles_and_fits_it_with_plain_losses(headed_family) -> N
     assert tf.nest.map_structure(np.shape, predicted) == tf.nest.map_structure(np.shape, outputs)
 
 
+def test_without_a_loss_it_compiles_with_its_own(headed_family, tmp_path) -> None:
+    family = headed_family
+    model, inputs = family.build(), family.inputs(PAIRS)
+    if isinstance(outputs := model(inputs), dict) or getattr(family.config, "head", "tokens") in (
+        None,
+        "spans",
+        "embedding",
+    ):
+        with pytest.raises(ValueError, match="has no loss of its own: give compile one"):
+            model.compile()
+        return
+    generator = np.random.default_rng(0)
+    labels = (
+        generator.integers(0, outputs.shape[-1], outputs.shape[:-1])
+        if chooses(family)
+        else generator.standard_normal(outputs.shape)
+    )
+    model.compile(keras.optimizers.Adam(0.01), jit_compile=False)
+    history = model.fit(inputs, labels, epochs=6, batch_size=3, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert (
+        type(loaded.loss) is type(model.loss)
+        and loaded.loss.get_config() == model.loss.get_config()
+    )
+    model.compile("sgd", "mse")
+    assert model.loss == "mse"
+
+
 def chooses(family: Any) -> bool:
     """Whether a model returns logits to choose from."""
     return family.is_causal or family.config.head in (

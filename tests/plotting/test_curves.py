@@ -79,7 +79,13 @@ def test_runs_have_colours_of_their_own_and_stand_in_the_legend(make_run) -> Non
     # One round alone would be a line without length.
     assert [line.get_marker() for line in loss.get_lines()] == ["None", "None", "o", "o"]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == [*map(str, runs), "validation", "training, with dropout"]
+    assert labels == [*map(str, runs), "validation", "training"]
+    for config, expected in (
+        ('{"dropout": 0.1}', "training, with dropout"),
+        ('{"dropout": 0.0, "attention_dropout": 0.0}', "training"),
+    ):
+        (runs[1] / "config.json").write_text(config)
+        assert learning_curves(runs).legends[0].get_texts()[-1].get_text() == expected
 
 
 def test_all_panels_show_the_same_updates(make_run) -> None:

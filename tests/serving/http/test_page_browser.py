@@ -289,6 +289,11 @@ def test_it_fits_a_phone_and_both_colour_schemes(page: Any, scheme: str) -> None
     translate(page, f"{TEXT} and the birds are small")
     width = page.evaluate("() => document.documentElement.scrollWidth")
     assert width == 390
+    # The matrix scrolls, and says so until its last column is in sight.
+    hint = page.locator("#sideways")
+    hint.wait_for(state="visible")
+    page.evaluate("() => document.querySelector('#scroll').scrollTo(1e6, 0)")
+    hint.wait_for(state="hidden")
     background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", background)[:3])) / 3
     assert brightness > 200 if scheme == "light" else brightness < 60

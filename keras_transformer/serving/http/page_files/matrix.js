@@ -20,6 +20,16 @@ export class Matrix {
     table.addEventListener("focusin", (event) => this.#at(event, this.#pick));
     table.addEventListener("click", (event) => this.#at(event, this.#focus));
     table.addEventListener("keydown", (event) => this.#move(event));
+    this.scroll = table.parentElement;
+    this.scroll.addEventListener("scroll", () => this.#tellMore());
+    new ResizeObserver(() => this.#tellMore()).observe(this.scroll);
+    new ResizeObserver(() => this.#tellMore()).observe(table);
+  }
+
+  // Shows whether columns are out of sight on the right.
+  #tellMore() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.scroll;
+    this.scroll.classList.toggle("more", scrollLeft + clientWidth < scrollWidth - 1);
   }
 
   // Draws attention[target][source], numbers from 0 to 1.
