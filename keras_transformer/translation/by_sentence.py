@@ -202,7 +202,8 @@ class SentenceTranslator:
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
         found = self.translate_passages(texts, **options)
-        named: dict[str, Any] = {k: v for k, v in options.items() if k != "target_prefixes"}
+        of_texts = ("target_prefixes", "replace_unk")
+        named: dict[str, Any] = {k: v for k, v in options.items() if k not in of_texts}
         search = self.translator.search_options(**named)
         return [join_hypotheses(passage, parts, search) for passage, parts in found]
 

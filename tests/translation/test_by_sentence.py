@@ -124,7 +124,8 @@ def test_parts_have_ids_and_scores() -> None:
 
 
 def test_hypotheses_of_parts_become_one_of_the_text() -> None:
-    [[best, second]] = SentenceTranslator(Shouting()).translate_n_best([TEXT], length_penalty=1.0)
+    options = {"length_penalty": 1.0, "replace_unk": True}
+    [[best, second]] = SentenceTranslator(Shouting()).translate_n_best([TEXT], **options)
     assert best.text == " ONE IS. TWO ARE THERE.\n\nTHREE. "
     # The last part has one hypothesis only.
     assert second.text == " ONE IS.+ TWO ARE THERE.+\n\nTHREE. "
