@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli.families import require_family
-from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.keras_side import limit_threads, load_training
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.text.tokenizer import Tokenizer
@@ -20,15 +20,21 @@ from keras_transformer.translation.translator import TextTranslator
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeOptions:
-    """How an exported artefact is run.
+    """How a model is run.
 
     Args:
+        threads: Threads of the model; one for each core that the process may use if not given.
         provider: onnxruntime's execution providers, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given. Others need an artefact
             exported with --target portable.
     """
 
+    threads: int | None = None
     provider: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads}.")
 
 
 def open_translator(
@@ -85,11 +91,14 @@ def open_whole_text_translator(
         from keras_transformer.runtime.translator import OnnxTranslator
 
         providers = parse_providers(runtime.provider)
-        return OnnxTranslator(directory, providers=providers, min_score=min_score, **lines.limits)
+        return OnnxTranslator(
+            directory, runtime.threads, providers=providers, min_score=min_score, **lines.limits
+        )
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
     check_finished_run(directory)
+    limit_threads(runtime.threads)
     print(
         f"{directory} is a training run: TensorFlow starts first, which takes a while. "
         "`keras-transformer export` writes what translates at once.",

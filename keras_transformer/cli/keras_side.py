@@ -25,7 +25,7 @@ def load_training() -> ModuleType:
         ValueError: Keras runs on another backend than TensorFlow.
     """
     require_tensorflow_backend("this command")
-    _limit_threads()
+    limit_threads()
     try:
         with _without_start_messages():
             return import_module("keras_transformer.training.run.train")
@@ -48,14 +48,15 @@ def require_training() -> None:
             raise _missing(name)
 
 
-def _limit_threads() -> None:
-    """Has TensorFlow start no more threads than the quota allows, where one holds.
+def limit_threads(threads: int | None = None) -> None:
+    """Has TensorFlow start this many threads, or no more than the quota allows, where one holds.
 
     It reads these variables when it first computes, and knows affinities alone by itself.
     """
-    quota = quota_cores()
-    if quota is not None:
-        for pool in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    for pool in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+        if threads is not None:
+            os.environ[pool] = str(threads)
+        elif quota_cores() is not None:
             os.environ.setdefault(pool, str(available_cores()))
 
 

@@ -14,6 +14,7 @@ from keras_transformer.cli.artefact import (
     refuse_for_runs,
 )
 from keras_transformer.cli.families import require_family
+from keras_transformer.cli.keras_side import limit_threads
 from keras_transformer.config.encoder_only import EncoderHead
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -47,7 +48,9 @@ def open_encoder(
         from keras_transformer.runtime.encoder import OnnxEncoder
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 
-        return OnnxEncoder(directory, providers=parse_providers(runtime.provider), **limits)
+        return OnnxEncoder(
+            directory, runtime.threads, providers=parse_providers(runtime.provider), **limits
+        )
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.encoder import TextEncoder
 
@@ -75,7 +78,9 @@ def open_generator(
         from keras_transformer.runtime.generator import OnnxGenerator
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 
-        return OnnxGenerator(directory, providers=parse_providers(runtime.provider), **limits)
+        return OnnxGenerator(
+            directory, runtime.threads, providers=parse_providers(runtime.provider), **limits
+        )
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.generator import Generator
 
@@ -87,6 +92,7 @@ def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
     check_finished_run(directory)
+    limit_threads(runtime.threads)
     print(
         f"{directory} is a training run: TensorFlow starts first, which takes a while. "
         "`keras-transformer export` writes what answers at once.",

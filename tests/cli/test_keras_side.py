@@ -71,3 +71,11 @@ def test_tensorflow_keeps_to_the_quota_of_its_container(
     assert os.environ[pools[0]] == "7"
     for pool in pools:
         monkeypatch.delenv(pool, raising=False)
+
+
+def test_threads_that_are_asked_for_replace_the_users_variable(monkeypatch) -> None:
+    pools = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    for pool in pools:
+        monkeypatch.setenv(pool, "7")
+    keras_side.limit_threads(3)
+    assert [os.environ[pool] for pool in pools] == ["3", "3"]
