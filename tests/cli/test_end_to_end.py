@@ -242,7 +242,7 @@ def test_a_long_line_is_cut_only_aloud(run_cli, exported) -> None:
     flags = ("--max-length", 8, "--block-lines", 1, "--long-lines", "cut")
     result = run_cli("translate", exported, *flags, stdin=LONG)
     assert (result.code, result.out.count("\n")) == (0, 3)
-    assert "line 2 of the input was cut: it has 1400 tokens." in result.err
+    assert "line 2 of the input was cut: it has 1400 tokens, 512 are read." in result.err
 
 
 def test_lines_of_several_sentences_come_out_whole(run_cli, exported) -> None:
