@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -15,6 +16,21 @@ from types import ModuleType
 from keras_transformer.cores import available_cores, quota_cores
 from keras_transformer.distribution import install_command
 from keras_transformer.keras_backend import require_tensorflow_backend
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadOptions:
+    """What TensorFlow may use of this machine.
+
+    Args:
+        threads: Threads of TensorFlow; one for each core that the process may use if not given.
+    """
+
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads}.")
 
 
 def load_training() -> ModuleType:

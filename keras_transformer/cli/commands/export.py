@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from keras_transformer.cli.artefact import check_finished_run, load_run
 from keras_transformer.cli.flags.search import TITLE, read_search
-from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
@@ -104,6 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     parser = build_parser()
     given = parser.parse(arguments)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     options = read_fields(given, ExportOptions)
     onnx = read_fields(given, OnnxOptions)
     saved_model = read_fields(given, SavedModelOptions)
@@ -129,6 +130,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser("export", "Write a trained run as an artefact for serving.")
     parser.add_positional("run", "Training run, as `keras-transformer train` wrote it.")
     parser.add_fields(ExportOptions, title="artefact")
+    parser.add_fields(ThreadOptions, title="machine")
     parser.add_fields(OnnxOptions, title="with --format onnx")
     parser.add_fields(SavedModelOptions, title="with --format saved_model")
     parser.add_fields(SearchOptions, title=f"with --format saved_model, {TITLE}", skip=_LEFT_OUT)

@@ -24,7 +24,12 @@ from keras_transformer.cli.flags.training import (
     open_vocabularies,
     read_recipe,
 )
-from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.keras_side import (
+    ThreadOptions,
+    limit_threads,
+    load_training,
+    require_training,
+)
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
@@ -56,6 +61,7 @@ _LABELLED = dict.fromkeys(
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     run = read_fields(given, RunOptions)
     model = _translation(given, run) if run.task == "translation" else _on_texts(given, run)
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
@@ -243,6 +249,7 @@ def build_parser() -> CommandParser:
     parser.add_fields(PlainText, title="single texts")
     parser.add_fields(TextOptions, title="what is made of plain text")
     parser.add_fields(RunOptions, title="run")
+    parser.add_fields(ThreadOptions, title="machine")
     add_recipe_flags(parser)
     add_model_flags(parser)
     for family, names in _MORE_MODEL_FIELDS.items():

@@ -28,7 +28,12 @@ from keras_transformer.cli.flags.training import (
     open_vocabularies,
     read_recipe,
 )
-from keras_transformer.cli.keras_side import load_training, require_training
+from keras_transformer.cli.keras_side import (
+    ThreadOptions,
+    limit_threads,
+    load_training,
+    require_training,
+)
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
@@ -66,6 +71,7 @@ class StudentOptions:
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
     student = read_fields(given, StudentOptions)
     teacher = Teacher.open(given.run, teaching)
@@ -217,6 +223,7 @@ def build_parser() -> CommandParser:
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(TeachingOptions, title="teaching")
     parser.add_fields(StudentOptions, title="student")
+    parser.add_fields(ThreadOptions, title="machine")
     add_recipe_flags(parser, _NOT_FOR_STUDENTS)
     add_model_flags(parser)
     return parser
