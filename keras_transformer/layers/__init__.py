@@ -11,6 +11,7 @@ from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.layer_mix import LayerMix
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler
+from keras_transformer.layers.heads.text_vector import VectorHead
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
@@ -35,5 +36,6 @@ __all__ = [
     "Residual",
     "SinusoidalPositions",
     "TokenEmbedding",
+    "VectorHead",
     "VocabularyHead",
 ]

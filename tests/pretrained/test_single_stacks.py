@@ -22,6 +22,8 @@ ENCODERS = (
     "bert_classes",
     "distilbert",
     "distilbert_classes",
+    "mpnet",
+    "mpnet_classes",
     "roberta",
     "roberta_classes",
     "xlm_roberta",

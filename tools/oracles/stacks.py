@@ -22,6 +22,7 @@ from tools.oracles.vocabularies import (
     BART_NAMES,
     BART_SPECIAL,
     byte_level,
+    mpnet_wordpiece,
     train_pieces,
     wordpiece,
 )
@@ -53,6 +54,11 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         )
         head = {"roberta": "MaskedLM", "roberta_classes": "SequenceClassification"}[name]
         model = getattr(transformers, f"RobertaFor{head}")(config)
+    elif name.startswith("mpnet"):
+        tokenizer = mpnet_wordpiece(texts, PIECES)
+        config = transformers.MPNetConfig(vocab_size=len(tokenizer), num_labels=3, **ENCODER)
+        head = {"mpnet": "MaskedLM", "mpnet_classes": "SequenceClassification"}[name]
+        model = getattr(transformers, f"MPNetFor{head}")(config)
     elif name.startswith("distilbert"):
         tokenizer = wordpiece(texts, PIECES, lowercase=False)
         sizes = {"dim": WIDTH, "hidden_dim": HIDDEN, "n_heads": HEADS, "n_layers": LAYERS}
@@ -148,7 +154,7 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
 
 
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
-ENCODERS = ("bert", "roberta", "distilbert")
+ENCODERS = ("bert", "roberta", "distilbert", "mpnet")
 NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), "xlm_roberta", *DECODERS)
 
 

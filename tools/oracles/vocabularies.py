@@ -62,6 +62,15 @@ def moses_bpe(path: Path, texts: tuple[list[str], list[str]], size: int) -> None
         (path / f"vocab-{name}.json").write_text(json.dumps(ids), encoding="utf-8")
 
 
+def mpnet_wordpiece(texts: list[str], size: int) -> Any:
+    """Trains MPNet's kind of vocabulary: BERT's pieces with both names of an unknown token."""
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trained = wordpiece(texts, size, lowercase=True).get_vocab()
+    pieces = sorted(trained.keys() - {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}, key=trained.__getitem__)
+    ids = {piece: place for place, piece in enumerate([*special, *pieces, "<mask>"])}
+    return transformers.MPNetTokenizer(vocab=ids)
+
+
 def wordpiece(texts: list[str], size: int, *, lowercase: bool) -> Any:
     """Trains BERT's kind of vocabulary."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))

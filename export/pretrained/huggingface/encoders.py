@@ -1,4 +1,4 @@
-"""Encoders alone as Hugging Face's BERT, RoBERTa and DistilBERT, with the heads that these have."""
+"""Encoders alone as Hugging Face's BERT, RoBERTa, DistilBERT and MPNet, with their heads."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -82,6 +82,19 @@ def _check_roberta(outgoing: Outgoing) -> None:
         )
 
 
+def _check_mpnet(outgoing: Outgoing) -> None:
+    config, name = outgoing.config, "MPNetModel"
+    _check_tokenizer(outgoing, name)
+    if config.special_ids.pad != 1:
+        raise ValueError(f"{name} has the padding's id 1, got {config.special_ids.pad}.")
+    if not config.pooler and config.head in ("classification", "regression"):
+        raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
+    if config.head == "masked_lm" and config.activation != "gelu":
+        raise ValueError(
+            f"MPNetForMaskedLM needs activation='gelu' in its head, got {config.activation!r}."
+        )
+
+
 def _bert_config(outgoing: Outgoing, kind: str = "bert", name: str = "Bert") -> dict[str, Any]:
     config = outgoing.config
     return {
@@ -127,6 +140,12 @@ def _distilbert_config(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
+def _mpnet_config(outgoing: Outgoing) -> dict[str, Any]:
+    fields = _bert_config(outgoing, "mpnet", "MPNet")
+    del fields["type_vocab_size"]
+    return {**fields, "relative_attention_num_buckets": outgoing.config.relative_buckets}
+
+
 def _labels(config: Any) -> dict[str, Any]:
     """Returns the fields that name classes or tags, if there are any."""
     labels: Sequence[str] = config.labels
@@ -144,7 +163,10 @@ def _tensors_of(names: Names) -> Callable[[Outgoing], dict[str, Array]]:
     def tensors(outgoing: Outgoing) -> dict[str, Array]:
         # A bare model's names have no beginning; those with a head have.
         present = [] if outgoing.config.head in (None, "embedding") else [names.body]
-        if names is bert_family.ROBERTA and outgoing.config.head in _OF_WHOLE_TEXTS:
+        if (
+            names in (bert_family.ROBERTA, bert_family.MPNET)
+            and outgoing.config.head in _OF_WHOLE_TEXTS
+        ):
             present.append(bert_family.OUT_PROJECTION.format(names.classifier))
         beginnings: Any = dict.fromkeys(present)
         found = dump_weights(encoder_table(outgoing.model, beginnings, names))
@@ -210,6 +232,21 @@ ROBERTA = Architecture(
     _tensors_of(bert_family.ROBERTA),
     _save_without_types,
     _check_roberta,
+)
+MPNET = Architecture(
+    Form(
+        "MPNetModel",
+        {
+            **ROBERTA.form.values,
+            "num_token_types": (0,),
+            "position_offset": (2,),
+            "relative_buckets": (32,),
+        },
+    ),
+    _mpnet_config,
+    _tensors_of(bert_family.MPNET),
+    _save_without_types,
+    _check_mpnet,
 )
 DISTILBERT = Architecture(
     Form(

@@ -13,7 +13,7 @@ from ..forms import form_of
 from ..outgoing import Outgoing
 from .architecture import Architecture
 from .decoders import GPT2, LLAMA
-from .encoders import BERT, DISTILBERT, ROBERTA
+from .encoders import BERT, DISTILBERT, MPNET, ROBERTA
 from .fairseq import BART, M2M100, MBART
 from .fsmt import FSMT
 from .t5 import T5
@@ -22,7 +22,7 @@ from .vocabularies import write_json
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
-_ENCODERS = (DISTILBERT, BERT, ROBERTA)
+_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET)
 _DECODERS = (GPT2, LLAMA)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 

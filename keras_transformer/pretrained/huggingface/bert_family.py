@@ -1,9 +1,9 @@
-"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa and DistilBERT: alone
-or with a head that ours has, too.
+"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa, DistilBERT and MPNet
+(Song et al. 2020): alone or with a head that ours has, too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Names:
         masked: The transform, the norm and the bias of the head for masked tokens.
         classifier: The linear layer of a head for classes or tags.
         pooler: What classification reads, after the beginning of the others' names.
+        relative: The biases by distance that all blocks share, after the beginning.
     """
 
     body: str
@@ -48,6 +49,7 @@ class Names:
     masked: tuple[str, str, str]
     classifier: str = "classifier"
     pooler: str = "{}pooler.dense"
+    relative: str = "encoder.relative_attention_bias"
 
 
 # What a head for masked tokens may hold, and what of the model it must equal.
@@ -86,6 +88,19 @@ ROBERTA = Names(
     _FEED_FORWARD,
     ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
 )
+MPNET = Names(
+    "mpnet.",
+    "encoder.layer.{}.",
+    (
+        "attention.attn.q",
+        "attention.attn.k",
+        "attention.attn.v",
+        "attention.attn.o",
+        "attention.LayerNorm",
+    ),
+    _FEED_FORWARD,
+    ROBERTA.masked,
+)
 DISTILBERT = Names(
     "distilbert.",
     "transformer.layer.{}.",
@@ -103,9 +118,9 @@ DISTILBERT = Names(
 
 
 def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
-    """Returns the config of a BERT, RoBERTa or XLM-RoBERTa."""
+    """Returns the config of a BERT, RoBERTa, XLM-RoBERTa or MPNet."""
     fields.require(position_embedding_type="absolute", is_decoder=False)
-    is_roberta = fields["model_type"] in ("roberta", "xlm-roberta")
+    is_roberta = fields["model_type"] in ("roberta", "xlm-roberta", "mpnet")
     # RoBERTa counts positions from behind its padding's id.
     offset = int(fields.get("pad_token_id", 1)) + 1 if is_roberta else 0
     head, labels = _head(fields, tensors, "Bert")
@@ -130,6 +145,16 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
         labels=labels,
         special_ids=special_ids,
     )
+
+
+def mpnet_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
+    """Returns the config of an MPNet, whose blocks share biases by distance; it has no token types.
+
+    Its code fixes what the config only repeats: the number of buckets and the padding's id.
+    """
+    fields.require(relative_attention_num_buckets=32, pad_token_id=1)
+    config = bert_config(fields, special_ids, tensors)
+    return replace(config, num_token_types=0, relative_buckets=32)
 
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
@@ -210,6 +235,8 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
     if embeddings.token_types is not None:
         yield Entry(embeddings.token_types.matrix, f"{here}token_type_embeddings.weight")
     yield from norm(embeddings.layer_norm, f"{here}LayerNorm")
+    if model.encoder_stack.relative is not None:
+        yield Entry(model.encoder_stack.relative.matrix, f"{body}{names.relative}.weight")
     for number, block in enumerate(model.encoder_stack.blocks):
         here = body + names.blocks.format(number)
         layers = (*block.attention.linear_layers, *block.feed_forward.linear_layers)

@@ -89,10 +89,15 @@ def _tokenizers() -> Any:
 
 
 def _wordpiece(path: Path) -> Any:
-    """Makes the tokenizer of a BERT's `vocab.txt`."""
+    """Makes the tokenizer of a BERT's or MPNet's `vocab.txt`, which have other special tokens."""
     library, config = _tokenizers(), read_json(path / CONFIG)
+    pieces = (path / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    named: Any = {}
+    if "[CLS]" not in pieces:
+        named = dict(sep_token="</s>", cls_token="<s>", pad_token="<pad>", mask_token="<mask>")
     return library.BertWordPieceTokenizer(
         str(path / "vocab.txt"),
+        **named,
         lowercase=bool(config.get("do_lower_case", True)),
         strip_accents=config.get("strip_accents"),
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),

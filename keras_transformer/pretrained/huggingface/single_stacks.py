@@ -90,6 +90,7 @@ SINGLE_STACKS = {
     "bert": _encoder(bert_family.bert_config, bert_family.BERT),
     "roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
     "xlm-roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
+    "mpnet": _encoder(bert_family.mpnet_config, bert_family.MPNET),
     "distilbert": _encoder(bert_family.distilbert_config, bert_family.DISTILBERT),
     "gpt2": SingleStack(
         decoders.gpt2_config,

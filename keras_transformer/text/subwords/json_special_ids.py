@@ -41,10 +41,11 @@ def find_special_ids(values: Mapping[str, Any], pieces: Mapping[str, int]) -> Sp
         raise ValueError(
             f"none of its added tokens ends a text ({', '.join(_NAMES['eos'])}): give special_ids."
         )
-    if found["unk"] is None:
-        unknown = pieces.get(values["model"].get("unk_token"))  # type: ignore[arg-type]
-        # GPT-2's name of an unknown token is its end of text, which bytes never need.
-        found["unk"] = None if unknown in found.values() else unknown
+    # What the model writes counts: MPNet's vocabulary has both names.
+    unknown = pieces.get(values["model"].get("unk_token"))  # type: ignore[arg-type]
+    # GPT-2's name of an unknown token is its end of text, which bytes never need.
+    if unknown is not None and unknown not in found.values():
+        found["unk"] = unknown
     if found["pad"] is None:
         found["pad"] = max(pieces.values()) + 1
     return SpecialIds(**found)  # type: ignore[arg-type]

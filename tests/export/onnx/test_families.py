@@ -110,6 +110,13 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", **ROTARY},
     "as T5's encoder": {**RELATIVE, "pooler": False},
+    "as MPNet": {
+        "relative_buckets": 8,
+        "relative_max_distance": 6,
+        "position_offset": 2,
+        "num_token_types": 0,
+        "head": "embedding",
+    },
     "relative, post-norm, shared heads": {
         **RELATIVE,
         "norm": "post",

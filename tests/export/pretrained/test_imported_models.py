@@ -29,6 +29,8 @@ NAMES = {
     "stacks/xlm_roberta": "XLMRobertaForMaskedLM",
     "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/distilbert_classes": "DistilBertForSequenceClassification",
+    "stacks/mpnet": "MPNetForMaskedLM",
+    "stacks/mpnet_classes": "MPNetForSequenceClassification",
     "stacks/gpt2": "GPT2LMHeadModel",
     "stacks/llama": "LlamaForCausalLM",
     "stacks/llama_sentencepiece": "LlamaForCausalLM",

@@ -60,3 +60,18 @@ def test_masks_in_texts_have_their_ids() -> None:
     assert [row.token_ids for row in encoder._rows.of_texts(list(MASKED))] == list(MASKED.values())
     [fillings] = encoder.fill_mask(["A man <mask> here."], num_hypotheses=3)
     assert len(fillings) == 3
+
+
+def test_an_mpnet_s_pieces_alone_give_its_ids(tmp_path: Path) -> None:
+    """Its list has BERT's unknown token, RoBERTa's other special ones and RoBERTa's unknown one."""
+    path = Path(shutil.copytree(XLM_ROBERTA.parent / "mpnet", tmp_path / "model"))
+    whole = read(path)
+    pieces = json.loads((path / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    (path / "tokenizer.json").unlink()
+    (path / "vocab.txt").write_text("\n".join(sorted(pieces, key=pieces.get)) + "\n")
+    reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
+    found = read(path)
+    assert found.encode(reference["hostile"]) == reference["hostile_ids"]
+    assert found.special_ids == whole.special_ids
+    special = found.special_ids
+    assert (special.bos, special.pad, special.eos, special.unk, special.mask) == (0, 1, 2, 4, 280)
