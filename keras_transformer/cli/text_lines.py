@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from tqdm import tqdm
 
 from keras_transformer.cli.input_lines import answer_before_error, read_blocks, standard_input
+from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.config.checks import check_size
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
 
@@ -25,11 +26,14 @@ class TextLineOptions:
         max_text_length: Most tokens of a line, or fewer if the model's positions allow fewer.
         long_lines: What happens to longer lines: "cut" reads a part of the line and says so;
             "refuse" ends with an error that names the line.
+        jsonl: Read a JSON object a line, its text under "text", and write it again with the answer
+            as further keys.
     """
 
     block_lines: int = 256
     max_text_length: int = MAX_TEXT_LENGTH
     long_lines: Literal["cut", "refuse"] = "cut"
+    jsonl: bool = False
 
     def __post_init__(self) -> None:
         check_size("block_lines", self.block_lines)
@@ -66,6 +70,7 @@ def answer_lines(
     model: TextModel,
     options: TextLineOptions,
     answer: Callable[[list[str]], Iterable[str]],
+    as_json: JsonAnswers,
 ) -> None:
     """Writes the answers to each block of standard input's lines.
 
@@ -74,11 +79,15 @@ def answer_lines(
         model: What answers.
         options: How lines are read.
         answer: Takes lines and returns lines of output, in order.
+        as_json: Answers in its place if JSON lines are read.
 
     Raises:
         ValueError: A line cannot be answered; what came before it is written.
     """
-    for block in blocks_of_input(command, model, options, lambda block: list(answer(block))):
+    read: Callable[..., Iterable[Any]] = as_json.read if options.jsonl else read_blocks
+    lines: Callable[[Any], Iterable[str]] = as_json.lines if options.jsonl else answer
+    answers = blocks_of_input(command, model, options, lambda block: list(lines(block)), read)
+    for block in answers:
         for line in block:
             sys.stdout.buffer.write(line.replace("\r", " ").replace("\n", " ").encode() + b"\n")
         sys.stdout.buffer.flush()
@@ -88,15 +97,16 @@ def blocks_of_input(
     command: str,
     model: TextModel,
     options: TextLineOptions,
-    answer: Callable[[list[str]], Any],
+    answer: Callable[[list[Any]], Any],
+    read: Callable[..., Iterable[list[Any]]] = read_blocks,
 ) -> Iterable[Any]:
-    """Yields the answer to each block of standard input's lines; arguments as above."""
+    """Yields the answer to each block of standard input's lines; `read` is as `read_blocks`."""
     stream = standard_input(command)
     # Where answers appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
     done = 0
     with tqdm(unit="line", desc=command, disable=hidden) as progress:
-        for block in read_blocks(stream, 1 if sys.stdin.isatty() else options.block_lines):
+        for block in read(stream, 1 if sys.stdin.isatty() else options.block_lines):
             tell_cuts(command, model, options, block, done)
             answered, refused = answer_before_error(answer, block)
             if answered is not None:

@@ -4,10 +4,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_translator
+from keras_transformer.cli.input_lines import answer_before_error, standard_input
+from keras_transformer.cli.json_answers import SOURCE, TARGET, JsonAnswers
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.data.sources.corpus import Pairs
@@ -15,6 +18,7 @@ from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.search.model_limits import PositionsError
+from keras_transformer.search.options import Hypothesis
 from keras_transformer.translation.translator import TextTranslator
 
 _BLOCK_LINES = 256
@@ -30,18 +34,31 @@ class ScoreOptions:
         per_token: Write the mean over the tokens of each translation, its end token counted,
             rather than the sum.
         max_source_length: Most tokens of a source line.
+        jsonl: Read a JSON object a line from standard input instead of the two files, with a
+            "source" and a "target", and write it again with the score.
     """
 
-    source: Path
-    target: Path
+    source: Path | None = None
+    target: Path | None = None
     per_token: bool = False
     max_source_length: int = MAX_SOURCE_LENGTH
+    jsonl: bool = False
+
+    def __post_init__(self) -> None:
+        files = [("--source", self.source), ("--target", self.target)]
+        if self.jsonl and any(file is not None for _, file in files):
+            raise ValueError("--jsonl reads standard input: leave out --source and --target.")
+        missing = [flag for flag, file in files if file is None]
+        if missing and not self.jsonl:
+            raise ValueError(f"missing: {', '.join(missing)}; see --help.")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options = read_fields(given, ScoreOptions)
+    if options.source is None or options.target is None:
+        return _score_json(given.model, read_fields(given, RuntimeOptions), options)
     pairs = read_parallel(options.source, options.target)
     whole = LineOptions(long_lines="refuse", max_source_length=options.max_source_length)
     runtime = read_fields(given, RuntimeOptions)
@@ -74,20 +91,52 @@ def _score(translator: TextTranslator, pairs: Pairs, options: ScoreOptions) -> I
             except (TooLongError, PositionsError) as error:
                 raise ValueError(_about_line(error, start, options)) from error
             for one in found:
-                total = one.log_probability
-                yield token_score(one.ids, total) if options.per_token else total
+                yield _shown(one, options)
             progress.update(len(found))
+
+
+def _shown(one: Hypothesis, options: ScoreOptions) -> float:
+    total = one.log_probability
+    return token_score(one.ids, total) if options.per_token else total
+
+
+def _score_json(model: Path, runtime: RuntimeOptions, options: ScoreOptions) -> int:
+    """Writes the lines of standard input with their scores; returns the exit code."""
+    stream = standard_input("score")
+    whole = LineOptions(long_lines="refuse", max_source_length=options.max_source_length)
+    translator = open_whole_text_translator(model, runtime, whole)
+
+    def values(block: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        targets = [one.values[TARGET] for one in block]
+        for one in translator.score(block, targets):
+            yield {"score": _shown(one, options), "ids": list(map(int, one.ids))}
+
+    reads = {SOURCE: str, TARGET: str}
+    as_json = JsonAnswers(answer=values, writes=("score", "ids"), reads=reads)
+    done = 0
+    for block in as_json.read(stream, 1 if sys.stdin.isatty() else _BLOCK_LINES):
+        lines, refused = answer_before_error(as_json.lines, block)
+        for line in lines or []:
+            sys.stdout.buffer.write(line.encode() + b"\n")
+        sys.stdout.buffer.flush()
+        if isinstance(refused, TooLongError | PositionsError):
+            raise ValueError(_about_line(refused, done, options)) from refused
+        if refused is not None:
+            raise refused
+        done += len(block)
+    return 0
 
 
 def _about_line(error: TooLongError | PositionsError, done: int, options: ScoreOptions) -> str:
     """Says which of the lines after the first `done` is too long, and what to do about it."""
     line = done + error.index + 1
     if isinstance(error, TooLongError):
+        source = options.source or "the input"
         return (
-            f"line {line} of {options.source} has {error.tokens} tokens, more than the "
+            f"line {line} of {source} has {error.tokens} tokens, more than the "
             f"{error.limit} allowed: raise --max-source-length where the model allows it."
         )
-    file = options.source if error.side == "source" else options.target
+    file = (options.source if error.side == "source" else options.target) or "the input"
     return (
         f"line {line} of {file} has {error.tokens} tokens with its end token, more than the "
         f"model's {error.limit} positions: shorten it."

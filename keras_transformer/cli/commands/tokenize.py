@@ -1,13 +1,14 @@
 """`keras-transformer tokenize`: converts lines to the pieces or ids a model reads, and back."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from keras_transformer.cli.artefact import open_tokenizers
 from keras_transformer.cli.input_lines import read_blocks, standard_input
+from keras_transformer.cli.json_answers import JsonAnswers, RecordText
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -22,11 +23,14 @@ class TokenizeOptions:
         side: Whose vocabulary: that of the "source" or of the "target" language.
         ids: Token ids rather than pieces, without begin and end tokens.
         detokenize: The way back: read pieces (ids with --ids), separated by spaces, write text.
+        jsonl: Read a JSON object a line and write it again with the answer: of a "text" its
+            "pieces" (with --ids its "ids"), or the other way with --detokenize.
     """
 
     side: Literal["source", "target"] = "source"
     ids: bool = False
     detokenize: bool = False
+    jsonl: bool = False
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,13 +40,19 @@ def main(arguments: Sequence[str]) -> int:
     stream = standard_input("tokenize")
     source, target = open_tokenizers(given.model)
     tokenizer = source if options.side == "source" else target
-    convert = _to_text if options.detokenize else _to_tokens
     # At a terminal every line is answered at once.
     at_terminal = sys.stdin.isatty()
-    blocks = read_blocks(stream, 1 if at_terminal else _BLOCK_LINES)
+    as_json = _json_answers(tokenizer, options)
+    read: Any = as_json.read if options.jsonl else read_blocks
+    blocks = read(stream, 1 if at_terminal else _BLOCK_LINES)
     for number, line in enumerate(chain.from_iterable(blocks), start=1):
         try:
-            written = convert(tokenizer, line, ids=options.ids)
+            if options.jsonl:
+                written = as_json.lines([line])[0]
+            elif options.detokenize:
+                written = _to_text(tokenizer, line, ids=options.ids)
+            else:
+                written = _to_tokens(tokenizer, line, ids=options.ids)
         except ValueError as error:
             raise ValueError(f"line {number} of the input: {error}") from error
         sys.stdout.buffer.write(written.encode("utf-8") + b"\n")
@@ -61,6 +71,24 @@ def build_parser() -> CommandParser:
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(TokenizeOptions, title="tokens")
     return parser
+
+
+def _json_answers(tokenizer: Tokenizer, options: TokenizeOptions) -> JsonAnswers:
+    name = "ids" if options.ids else "pieces"
+
+    def tokens(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for line in map(str, lines):
+            yield {name: tokenizer.encode([line])[0] if options.ids else tokenizer.split(line)}
+
+    def texts(lines: Sequence[RecordText]) -> Iterator[dict[str, Any]]:
+        for line in lines:
+            given = line.values[name]
+            yield {"text": tokenizer.decode([given])[0] if options.ids else tokenizer.join(given)}
+
+    if options.detokenize:
+        reads = {name: list[int] if options.ids else list[str]}
+        return JsonAnswers(answer=texts, writes=("text",), reads=reads)
+    return JsonAnswers(answer=tokens, writes=(name,))
 
 
 def _to_tokens(tokenizer: Tokenizer, line: str, *, ids: bool) -> str:

@@ -19,6 +19,7 @@ from keras_transformer.cli.input_lines import (
     read_paragraphs,
     standard_input,
 )
+from keras_transformer.cli.json_answers import JsonAnswers, hypothesis_values
 from keras_transformer.cli.long_lines import LineOptions, describe, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
@@ -56,6 +57,8 @@ class TranslateOptions:
             (Pharaoh's format, 0-0 1-2).
         replace_unk: Put the source word that it looks at most in place of an unknown token
             (one translation a line, without scores and alignments).
+        jsonl: Read a JSON object a line, its text under "text", and write it again with the
+            translations, their scores and ids under "hypotheses".
     """
 
     block_lines: int = 256
@@ -66,11 +69,17 @@ class TranslateOptions:
     target_prefixes: Path | None = None
     alignments: bool = False
     replace_unk: bool = False
+    jsonl: bool = False
 
     def __post_init__(self) -> None:
         check_min_score(self.min_score)
         if self.block_lines < 1:
             raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
+        if self.jsonl and (self.join_lines or self.replace_unk):
+            raise ValueError(
+                "--jsonl has a text and the scores of its translations in each line: leave out "
+                "--join-lines and --replace-unk."
+            )
         if self.join_lines and self.target_prefixes:
             raise ValueError(
                 "--target-prefixes has one prefix for each line, which --join-lines joins: leave "
@@ -109,7 +118,8 @@ def main(arguments: Sequence[str]) -> int:
     aligning = AligningTranslator(translator) if options.alignments else None
     job = _Job(translator, search, options, aligning)
     block_lines = 1 if sys.stdin.isatty() else options.block_lines
-    read = read_paragraphs if options.join_lines else read_blocks
+    read: Any = read_paragraphs if options.join_lines else read_blocks
+    read = job.as_json.read if options.jsonl else read
     try:
         _translate_input(job, read(stream, block_lines), prefixes, lines)
     finally:  # what was written before an error is told all the same
@@ -128,6 +138,7 @@ class _Job:
 
     Attributes:
         done: How many lines were translated and written.
+        as_json: How JSON lines are read and written.
     """
 
     def __init__(
@@ -139,6 +150,7 @@ class _Job:
     ) -> None:
         self.translator = translator
         self.done = 0
+        self.as_json = JsonAnswers(answer=self._values, writes=("hypotheses",))
         self._search = search
         self._options = options
         self._aligning = aligning
@@ -150,10 +162,13 @@ class _Job:
         )
         self._doubtful: list[int] = []
         self._places = 0
+        self._begun: dict[str, Any] = {}
 
     def write(self, lines: Sequence[str], prefixes: Sequence[str] | None) -> None:
         """Translates the next lines, each with its prefix, and writes the translations."""
-        for line in self._translate(lines, {"target_prefixes": prefixes} if prefixes else {}):
+        self._begun = {"target_prefixes": prefixes} if prefixes else {}
+        answer: Any = self.as_json.lines if self._options.jsonl else self._translate
+        for line in answer(lines):
             sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
         sys.stdout.buffer.flush()
         self.done += len(lines)
@@ -170,30 +185,47 @@ class _Job:
             count = f"{len(self._doubtful)} of {self.done} lines"
             print(f"low confidence in {count}: {named}", file=sys.stderr)
 
-    def _translate(self, lines: Sequence[str], prefixes: dict[str, Any]) -> Iterator[str]:
+    def _translate(self, lines: Sequence[str]) -> Iterator[str]:
         """Yields `num_hypotheses` output lines for every input line, in order, best first."""
-        options = {**asdict(self._search), **prefixes, "first_place": self._places}
-        if self._options.replace_unk:
-            options["replace_unk"] = True
         if not self._needs_hypotheses:
             # Where no score is of use, greedy search spares the softmax.
+            options = self._options_of_block()
             yield from map(_one_line, self.translator.translate(lines, **options))
             return
-        for number, found in enumerate(self._hypotheses(lines, options), start=self.done + 1):
-            if found[0][0].low_confidence:
-                self._doubtful.append(number)
+        for found in self._hypotheses(lines):
             # An empty line has one candidate only; empty lines keep the count of lines even.
             missing = self._search.num_hypotheses - len(found)
             yield from itertools.starmap(self._columns, [*found, *[(_NOTHING, "")] * missing])
 
-    def _hypotheses(
-        self, lines: Sequence[str], options: dict[str, Any]
-    ) -> Iterable[list[tuple[Hypothesis, str]]]:
-        """Returns the hypotheses of each line, each with its alignment, if that is wanted."""
+    def _values(self, lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yields what is added to each JSON line."""
+        for found in self._hypotheses(lines):
+            rows = [
+                hypothesis_values(one)
+                | ({"alignment": alignment} if self._aligning is not None else {})
+                for one, alignment in found
+            ]
+            yield {"hypotheses": rows}
+
+    def _options_of_block(self) -> dict[str, Any]:
+        options = {**asdict(self._search), **self._begun, "first_place": self._places}
+        return options | ({"replace_unk": True} if self._options.replace_unk else {})
+
+    def _hypotheses(self, lines: Sequence[str]) -> Iterator[list[tuple[Hypothesis, str]]]:
+        """Yields the hypotheses of each line, each with its alignment, if that is wanted, and
+        remembers lines of low confidence.
+        """
+        options = self._options_of_block()
+        found: Iterable[list[tuple[Hypothesis, str]]]
         if self._aligning is not None:
-            return self._aligning.translate(lines, self._search, **options)
-        found = self.translator.translate_n_best(lines, **options)
-        return ([(hypothesis, "") for hypothesis in hypotheses] for hypotheses in found)
+            found = self._aligning.translate(lines, self._search, **options)
+        else:
+            plain = self.translator.translate_n_best(lines, **options)
+            found = ([(hypothesis, "") for hypothesis in hypotheses] for hypotheses in plain)
+        for number, hypotheses in enumerate(found, start=self.done + 1):
+            if hypotheses[0][0].low_confidence:
+                self._doubtful.append(number)
+            yield hypotheses
 
     def _columns(self, hypothesis: Hypothesis, alignment: str) -> str:
         text = _one_line(hypothesis.text)

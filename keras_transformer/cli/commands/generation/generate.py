@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.flags.search import TITLE, read_search
+from keras_transformer.cli.json_answers import JsonAnswers, hypothesis_values
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     generator = open_generator(given.model, runtime, **lines.limits)
     prompts = _Prompts(generator, search, lines)
-    streams = sys.stdout.isatty() and not options.scores
+    streams = sys.stdout.isatty() and not options.scores and not lines.jsonl
     if streams and search.beam_size == search.num_hypotheses == 1:
         with flags_in_errors(SearchOptions):
             _stream_lines(prompts, options, lines)
@@ -59,8 +60,14 @@ def main(arguments: Sequence[str]) -> int:
                 yield from ["-inf\t" if options.scores else ""] * missing
         prompts.finish(block)
 
+    def values(block: list[Any]) -> Iterator[dict[str, Any]]:
+        for found in generator.generate_n_best(block, **prompts.settings(options)):
+            yield {"hypotheses": list(map(hypothesis_values, found))}
+        prompts.finish(block)
+
+    as_json = JsonAnswers(answer=values, writes=("hypotheses",))
     with flags_in_errors(SearchOptions):
-        answer_lines("generate", prompts, lines, answer)
+        answer_lines("generate", prompts, lines, answer, as_json)
     return 0
 
 

@@ -3,8 +3,10 @@
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_generator
@@ -19,11 +21,19 @@ def main(arguments: Sequence[str]) -> int:
     totals = _Totals()
 
     def answer(block: list[str]) -> Iterator[str]:
+        return (f"{one['perplexity']:.4f}" for one in values(block))
+
+    def values(block: list[Any]) -> Iterator[dict[str, Any]]:
         for one in generator.score(block):
             totals.add(len(one.ids) + 1, one.log_probability)
-            yield f"{math.exp(-token_score(one.ids, one.log_probability)):.4f}"
+            yield {
+                "perplexity": math.exp(-token_score(one.ids, one.log_probability)),
+                "log_probability": one.log_probability,
+                "ids": list(map(int, one.ids)),
+            }
 
-    answer_lines("perplexity", generator, lines, answer)
+    as_json = JsonAnswers(answer=values, writes=("perplexity", "log_probability", "ids"))
+    answer_lines("perplexity", generator, lines, answer, as_json)
     totals.tell()
     return 0
 

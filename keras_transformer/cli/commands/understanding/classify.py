@@ -6,10 +6,18 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.json_answers import SECOND_TEXT, JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import TextLineOptions, about_line, answer_lines, tell_cuts
+from keras_transformer.cli.text_lines import (
+    CountedLines,
+    TextLineOptions,
+    about_line,
+    answer_lines,
+    tell_cuts,
+)
 from keras_transformer.cli.text_models import open_encoder
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.understanding.class_scores import ClassScores, class_scores
@@ -56,6 +64,10 @@ class PairLines:
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each line has, with the one between its texts."""
         rows = [text.split("\t") for text in texts]
+        return self.row_lengths(rows)
+
+    def row_lengths(self, rows: Sequence[Sequence[str]]) -> list[int]:
+        """Does as `text_lengths` for the texts of each line."""
         return [sum(self._encoder.text_lengths(row)) + len(row) - 1 for row in rows]
 
     def classify(self, texts: Sequence[str]) -> list[Classification]:
@@ -93,6 +105,11 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ClassifyOptions)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     encoder = open_encoder(given.model, runtime, "classification", **lines.limits)
+    if lines.jsonl and (options.pairs or options.test_tsv is not None):
+        raise ValueError(
+            "--jsonl reads texts and pairs from standard input, as their keys show: leave out "
+            "--pairs and --test-tsv."
+        )
     if options.test_tsv is not None:
         scores = _test(encoder, options.test_tsv, lines)
         print(json.dumps(asdict(scores), ensure_ascii=False) if options.json else _report(scores))
@@ -102,7 +119,25 @@ def main(arguments: Sequence[str]) -> int:
     def answer(block: list[str]) -> Iterator[str]:
         return (f"{one.label}\t{one.probability:.6f}" for one in classifier.classify(block))
 
-    answer_lines("classify", classifier, lines, answer)
+    def values(block: list[Any]) -> Iterator[dict[str, Any]]:
+        seconds = [one.values[SECOND_TEXT] for one in block if SECOND_TEXT in one.values]
+        for one in encoder.classify(block, seconds or None):
+            shares = zip(encoder.config.labels, map(float, one.probabilities), strict=True)
+            yield {
+                "label": one.label,
+                "probability": float(one.probability),
+                "probabilities": dict(shares),
+            }
+
+    def lengths(block: Sequence[Any]) -> list[int]:
+        names = ("text", SECOND_TEXT)
+        rows = [[one.values[name] for name in names if name in one.values] for one in block]
+        return PairLines(encoder).row_lengths(rows)
+
+    writes = ("label", "probability", "probabilities")
+    as_json = JsonAnswers(answer=values, writes=writes, optional=SECOND_TEXT)
+    counted = CountedLines(classifier.max_text_length, lengths) if lines.jsonl else classifier
+    answer_lines("classify", counted, lines, answer, as_json)
     return 0
 
 

@@ -1,6 +1,6 @@
 """`keras-transformer embed`: writes a vector for each line of standard input to a NumPy file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
-from keras_transformer.cli.text_lines import CountedLines, TextLineOptions, blocks_of_input
+from keras_transformer.cli.text_lines import (
+    CountedLines,
+    TextLineOptions,
+    answer_lines,
+    blocks_of_input,
+)
 from keras_transformer.cli.text_models import open_encoder
 from keras_transformer.config.text_vectors import poolings_of
 from keras_transformer.whole_files import check_output, whole_file
@@ -21,7 +27,7 @@ class EmbedOptions:
 
     Args:
         output: NumPy file (.npy) for the vectors, float32 (lines, width); written whole or not at
-            all.
+            all. Left out with --jsonl, which writes them to standard output.
         pooling: How a line's states become one vector: "first", "max", "mean", "mean_sqrt_length",
             "weighted_mean", "last", or several of them joined by "+"; the model's own if not given.
             Vectors that are pooled otherwise than the model's go through none of its linear layers.
@@ -29,7 +35,7 @@ class EmbedOptions:
             own choice if not given.
     """
 
-    output: Path
+    output: Path | None = None
     pooling: str | None = None
     prompt_name: str | None = None
 
@@ -43,16 +49,30 @@ def main(arguments: Sequence[str]) -> int:
     given = build_parser().parse(arguments)
     options = read_fields(given, EmbedOptions)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
-    check_output(options.output, is_directory=False)
+    if (options.output is None) != lines.jsonl:
+        raise ValueError(
+            "--jsonl writes the vectors to standard output: leave out --output."
+            if lines.jsonl
+            else "missing: --output, a NumPy file for the vectors; or write them with --jsonl."
+        )
+    if options.output is not None:
+        check_output(options.output, is_directory=False)
     encoder = open_encoder(given.model, runtime, **lines.limits)
 
     def embed(block: list[str]) -> Any:
         return encoder.embed(block, options.pooling, prompt_name=options.prompt_name)
 
+    def vectors(block: list[Any]) -> Iterator[dict[str, Any]]:
+        return ({"vector": vector.tolist()} for vector in embed(block))
+
     def lengths(block: Sequence[str]) -> list[int]:
         return encoder.text_lengths(encoder.prompted(block, options.prompt_name))
 
     counted = CountedLines(encoder.max_text_length, lengths)
+    if options.output is None:
+        as_json = JsonAnswers(answer=vectors, writes=("vector",))
+        answer_lines("embed", counted, lines, lambda block: block, as_json)
+        return 0
     whole = np.concatenate([embed([]), *blocks_of_input("embed", counted, lines, embed)])
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(options.output, whole.nbytes) as partial, partial.open("wb") as file:

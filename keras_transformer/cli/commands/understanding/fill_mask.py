@@ -1,9 +1,11 @@
 """`keras-transformer fill-mask`: fills the masks of each line of standard input."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_encoder
@@ -37,7 +39,12 @@ def main(arguments: Sequence[str]) -> int:
             # A small vocabulary may offer fewer; these keep the count of lines even.
             yield from ["-inf\t"] * (count - len(found))
 
-    answer_lines("fill-mask", encoder, lines, answer)
+    def values(block: list[Any]) -> Iterator[dict[str, Any]]:
+        for found in encoder.fill_mask(block, count):
+            yield {"hypotheses": [asdict(filling) for filling in found]}
+
+    as_json = JsonAnswers(answer=values, writes=("hypotheses",))
+    answer_lines("fill-mask", encoder, lines, answer, as_json)
     return 0
 
 

@@ -1,8 +1,10 @@
 """`keras-transformer tag`: writes the tag of each word of standard input's lines."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import CountedLines, TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_encoder
@@ -20,9 +22,18 @@ def main(arguments: Sequence[str]) -> int:
     def answer(block: list[str]) -> Iterator[str]:
         return (" ".join(word.tag or _NO_TAG for word in words) for words in encoder.tag(block))
 
+    def values(block: list[Any]) -> Iterator[dict[str, Any]]:
+        for words in encoder.tag(block):
+            yield {
+                "words": [one.word for one in words],
+                "tags": [one.tag or None for one in words],
+                "probabilities": [float(one.probability) if one.tag else None for one in words],
+            }
+
+    as_json = JsonAnswers(answer=values, writes=("words", "tags", "probabilities"))
     # A tagger reads word by word, which may take more tokens.
     counted = CountedLines(encoder.max_text_length, encoder.tag_lengths)
-    answer_lines("tag", counted, lines, answer)
+    answer_lines("tag", counted, lines, answer, as_json)
     return 0
 
 
