@@ -41,6 +41,7 @@ HOMES = {
     "TokenAccuracy": "training.loss.metrics",
     "TokenEmbedding": "layers.token_embedding",
     "Transformer": "models.transformer",
+    "VectorHead": "layers.heads.text_vector",
     "VocabularyHead": "layers.head",
     "WarmupSchedule": "training.optimizer.schedule",
 }
