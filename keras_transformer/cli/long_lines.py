@@ -49,8 +49,8 @@ class LineOptions:
 
     def cut_lines(
         self, translator: Any, block: Sequence[str], first: int
-    ) -> Iterator[tuple[int, int]]:
-        """Yields number and tokens of each line of a block that is cut.
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yields number and tokens of each line of a block that is cut, and how many are read.
 
         Args:
             translator: What `wrap` returned.
@@ -62,7 +62,7 @@ class LineOptions:
         limit = translator.max_source_length
         for number, tokens in enumerate(translator.source_lengths(block), start=first):
             if tokens > limit:
-                yield number, tokens
+                yield number, tokens, limit
 
 
 def places_taken(translator: TextTranslator | SentenceTranslator, lines: Sequence[str]) -> int:

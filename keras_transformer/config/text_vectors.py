@@ -69,7 +69,7 @@ def poolings_of(pooling: Any) -> tuple[Pooling, ...]:
     Raises:
         ValueError: A name is unknown, or given twice.
     """
-    names = pooling.split(JOINT) if isinstance(pooling, str) else [pooling]
+    names: list[Any] = pooling.split(JOINT) if isinstance(pooling, str) else [pooling]
     for name in names:
         check_choice("pooling", name, POOLINGS)
     if len(set(names)) < len(names):

@@ -5,6 +5,7 @@ linear layers.
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def read_embedding(path: Path, max_positions: int | None) -> Embedding | None:
     for number, layer in enumerate(layers):
         dense.append(_dense(layer / "config.json"))
         own = open_huggingface(layer)
-        tensors = tensors.joined(own.renamed(lambda name, n=number: _dense_name(n, name)))
+        tensors = tensors.joined(own.renamed(partial(_dense_name, number)))
     return Embedding(
         {
             "head": "embedding",

@@ -242,10 +242,12 @@ def _translate_input(
     with tqdm(unit="line", desc="translate", disable=hidden) as progress:
         for block in blocks:
             done = job.done
-            for number, tokens in lines.cut_lines(job.translator, block, done + 1):
-                read = f"{job.translator.max_source_length} are read"
-                message = f"line {number} of the input was cut: it has {tokens} tokens, {read}."
-                print(f"keras-transformer translate: {message}", file=sys.stderr)
+            for number, tokens, read in lines.cut_lines(job.translator, block, done + 1):
+                cut = f"was cut: it has {tokens} tokens, {read} are read."
+                print(
+                    f"keras-transformer translate: line {number} of the input {cut}",
+                    file=sys.stderr,
+                )
             begun = prefixes.next(len(block), done)
             _, refused = answer_before_error(job.write, block, begun)
             if refused is not None:
