@@ -12,7 +12,7 @@ from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_trans
 from keras_transformer.cli.input_lines import answer_before_error, standard_input
 from keras_transformer.cli.json_answers import SOURCE, TARGET, JsonAnswers
 from keras_transformer.cli.long_lines import LineOptions
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
@@ -50,7 +50,7 @@ class ScoreOptions:
             raise ValueError("--jsonl reads standard input: leave out --source and --target.")
         missing = [flag for flag, file in files if file is None]
         if missing and not self.jsonl:
-            raise ValueError(f"missing: {', '.join(missing)}; see --help.")
+            raise UsageError(f"missing: {', '.join(missing)}; see --help.")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_transformer.cli.artefact import RuntimeOptions
 from keras_transformer.cli.json_answers import JsonAnswers
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
 from keras_transformer.cli.text_lines import (
     CountedLines,
     TextLineOptions,
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, EmbedOptions)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     if (options.output is None) != lines.jsonl:
-        raise ValueError(
+        raise UsageError(
             "--jsonl writes the vectors to standard output: leave out --output."
             if lines.jsonl
             else "missing: --output, a NumPy file for the vectors; or write them with --jsonl."
