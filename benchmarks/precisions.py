@@ -25,6 +25,7 @@ from speed.cells import beam_size
 from speed.sizes import EOS_ID, SIZES, Size
 from speed.text_lengths import text_lengths
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.runtime.onnx_graphs.operators import instructions
@@ -62,7 +63,7 @@ def opener(part: str) -> Callable[[Path], Work]:
 
 def open_encoder(directory: Path) -> Work:
     """Opens an artefact's encoder on one thread; what it returns takes a size and a batch."""
-    session = open_session(Manifest.read(directory), directory, ENCODER, threads=1)
+    session = open_session(Manifest.read(directory), ArtefactFiles(directory), ENCODER, threads=1)
 
     def work(size: Size, batch: int) -> tuple[Callable[[], Any], int]:
         loads = padded(size, batch)

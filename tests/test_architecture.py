@@ -39,6 +39,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 SHARED = {
     "keras_transformer.artefact.entries",
     "keras_transformer.artefact.families",
+    "keras_transformer.artefact.files",
     "keras_transformer.artefact.manifest",
     "keras_transformer.artefact.shortlist",
     "keras_transformer.search.confidence",

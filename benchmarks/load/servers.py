@@ -80,10 +80,10 @@ class Server:
             self._process.wait()
         return self._process.returncode
 
-    def memory(self) -> int:
-        """Returns the bytes of memory that it has in use."""
+    def memory(self, part: str = "VmRSS") -> int:
+        """Returns the bytes of memory that it has in use: all, or as `part` "RssAnon" its own."""
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
-        return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+        return 1024 * int(re.search(rf"{part}:\s+(\d+)", status)[1])
 
     def batches(self) -> tuple[float, float]:
         """Returns the batches made so far and the sentences in them; zeros if it reports none."""

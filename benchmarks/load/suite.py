@@ -12,7 +12,7 @@ from speed.processes import Worker
 from .servers import MODEL_NAME, Server
 
 OURS, PLAIN = "ours", "plain"
-_PATH = f"/v1/models/{MODEL_NAME}:predict"
+PATH = f"/v1/models/{MODEL_NAME}:predict"
 _WARM_UP_SECONDS = 1.0
 
 
@@ -118,7 +118,7 @@ def _drive(
     turn = driver.ask(
         "drive",
         port=server.port,
-        path=_PATH,
+        path=PATH,
         sentences=load.sentences,
         expected=load.expected,
         clients=clients,

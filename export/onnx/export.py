@@ -34,6 +34,7 @@ from keras_transformer.artefact.entries import (
     TokenizerFile,
 )
 from keras_transformer.artefact.families import tokenizer_names
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
     SHORTLIST_FILE,
@@ -182,7 +183,9 @@ def _check(model: AnyModel, manifest: Manifest, directory: Path) -> float:
             check_operators(
                 directory / graph.file, portable=target == "portable", native=target == "native"
             )
-    return check_numbers(model, manifest, directory, tolerance_of(manifest.precision))
+    return check_numbers(
+        model, manifest, ArtefactFiles(directory), tolerance_of(manifest.precision)
+    )
 
 
 def _describe(

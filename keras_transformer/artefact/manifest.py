@@ -47,6 +47,8 @@ SHORTLIST_FILE = "shortlist.npz"
 GRAPHS = graph_names({"family": ENCODER_DECODER})
 TARGETS = ("onnxruntime", "native", "portable")
 SIDES = tokenizer_names({"family": ENCODER_DECODER})
+# The field with the hash of the others.
+_OWN_SHA256 = "sha256"
 _HASH_BLOCK_BYTES = 1 << 20
 _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
 
@@ -182,7 +184,8 @@ class Manifest:
 
         Raises:
             FileNotFoundError: The directory or its manifest is missing.
-            ValueError: The manifest is not JSON, of another format or version, or incomplete.
+            ValueError: The manifest is not JSON, of another format or version, incomplete, or its
+                fields were changed after it was written.
         """
         path = Path(directory) / MANIFEST_FILE
         if not path.parent.is_dir():
@@ -217,21 +220,14 @@ class Manifest:
         """
         for entry in {entry.file: entry for entry in self.files}.values():
             path = Path(directory) / entry.file
-            if not path.is_file():
-                raise FileNotFoundError(
-                    f"{path} is missing, though {MANIFEST_FILE} names it: copy the artefact whole."
-                )
-            found = sha256_of(path)
-            if found != entry.sha256:
-                raise ValueError(
-                    f"{path} has SHA-256 {found}, expected {entry.sha256}: the file was changed or "
-                    "cut short; copy or export the artefact again."
-                )
+            check_is_there(path)
+            check_sha256(path, sha256_of(path), entry.sha256)
 
     def to_json(self) -> str:
         """Returns the manifest as JSON text."""
         values = {**dataclasses.asdict(self), "special_ids": self.special_ids.to_dict()}
-        text = json.dumps({"format": FORMAT, **values}, indent=2)
+        values = {"format": FORMAT, **values}
+        text = json.dumps({_OWN_SHA256: _own_sha256(values), **values}, indent=2)
         # Puts each shape on one line; names have no brackets.
         return _INNERMOST_LIST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
@@ -257,10 +253,28 @@ class Manifest:
                 f"format_version must be {FORMAT_VERSION}, got {values.get('format_version')!r}: "
                 "read it with the version of keras-transformer that wrote it, or export again."
             )
+        _check_own_sha256(values)
         try:
             return _from_values(values)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"a field is missing or of the wrong kind: {error!r}.") from error
+
+
+def check_is_there(path: Path) -> None:
+    """Raises a FileNotFoundError unless a file that a manifest names is there."""
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is missing, though {MANIFEST_FILE} names it: copy the artefact whole."
+        )
+
+
+def check_sha256(path: Path, found: str, expected: str) -> None:
+    """Raises a ValueError unless a file has the SHA-256 that its manifest says."""
+    if found != expected:
+        raise ValueError(
+            f"{path} has SHA-256 {found}, expected {expected}: the file was changed or cut short; "
+            "copy or export the artefact again."
+        )
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
@@ -270,6 +284,26 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
         while block := stream.read(_HASH_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _own_sha256(values: Mapping[str, Any]) -> str:
+    """Returns the SHA-256 of a manifest's fields but for the one that holds it.
+
+    It does not depend on their order or on spaces.
+    """
+    fields = {name: value for name, value in values.items() if name != _OWN_SHA256}
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _check_own_sha256(values: Mapping[str, Any]) -> None:
+    expected = values.get(_OWN_SHA256)
+    # Earlier versions wrote none.
+    if expected is not None and (found := _own_sha256(values)) != expected:
+        raise ValueError(
+            f"its fields have SHA-256 {found}, expected {expected}: the file was changed after it "
+            "was written; copy or export the artefact again."
+        )
 
 
 def _from_values(values: dict[str, Any]) -> Manifest:

@@ -2,6 +2,7 @@
 may need. Takes rows of source ids and returns the target ids that their translations are made of.
 """
 
+import io
 import os
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -188,15 +189,25 @@ class Shortlist:
         np.savez(path, offsets=self._begins.astype(np.uint32), ids=self._ids, always=self._always)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], target_vocab_size: int) -> "Shortlist":
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        target_vocab_size: int,
+        content: bytes | None = None,
+    ) -> "Shortlist":
         """Reads what `write` wrote.
+
+        Args:
+            path: The file.
+            target_vocab_size: Number of target ids.
+            content: The file's bytes, if they have been read.
 
         Raises:
             ValueError: The file is damaged, or of a model with another vocabulary.
         """
+        data = Path(path).read_bytes() if content is None else content
         try:
-            # NumPy leaves a damaged file open that it opened itself.
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as held:
+            with np.load(io.BytesIO(data), allow_pickle=False) as held:
                 offsets, ids, always = (held[name] for name in _ARRAYS)
             return cls(offsets, ids, always, target_vocab_size)
         except (KeyError, EOFError, ValueError, zipfile.BadZipFile) as error:

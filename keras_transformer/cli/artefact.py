@@ -27,10 +27,13 @@ class RuntimeOptions:
         provider: onnxruntime's execution providers, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given. Others need an artefact
             exported with --target portable.
+        mmap: Map the file of weights instead of reading it: processes share its memory. Whoever
+            writes to it then changes the answers, and whoever cuts it short ends the process.
     """
 
     threads: int | None = None
     provider: tuple[str, ...] = ()
+    mmap: bool = False
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -92,7 +95,12 @@ def open_whole_text_translator(
 
         providers = parse_providers(runtime.provider)
         return OnnxTranslator(
-            directory, runtime.threads, providers=providers, min_score=min_score, **lines.limits
+            directory,
+            runtime.threads,
+            providers=providers,
+            min_score=min_score,
+            mmap=runtime.mmap,
+            **lines.limits,
         )
     check_run(directory)
     if runtime.provider:

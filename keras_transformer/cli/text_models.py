@@ -48,8 +48,9 @@ def open_encoder(
         from keras_transformer.runtime.encoder import OnnxEncoder
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 
+        providers = parse_providers(runtime.provider)
         return OnnxEncoder(
-            directory, runtime.threads, providers=parse_providers(runtime.provider), **limits
+            directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
         )
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.encoder import TextEncoder
@@ -78,8 +79,9 @@ def open_generator(
         from keras_transformer.runtime.generator import OnnxGenerator
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 
+        providers = parse_providers(runtime.provider)
         return OnnxGenerator(
-            directory, runtime.threads, providers=parse_providers(runtime.provider), **limits
+            directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
         )
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.single_stack.generator import Generator

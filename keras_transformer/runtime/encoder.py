@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
 from keras_transformer.runtime.families import require_family
@@ -22,7 +23,8 @@ class OnnxEncoder(TextUnderstanding):
     Any number of threads may share one. It is a context manager that closes itself.
 
     Args:
-        directory: The artefact. Its files are checked against the manifest's hashes.
+        directory: The artefact. Its files are read once and checked against the manifest's hashes;
+            what happens to them later changes nothing.
         threads: Threads for the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded tokens that are read at once; chosen for the model's sizes if
             None.
@@ -32,6 +34,7 @@ class OnnxEncoder(TextUnderstanding):
             index; "cut" drops their ends.
         providers: As for `OnnxTranslator`.
         target: As for `OnnxTranslator`.
+        mmap: As for `OnnxTranslator`.
 
     Attributes:
         manifest: The artefact's contract.
@@ -60,15 +63,17 @@ class OnnxEncoder(TextUnderstanding):
         long_texts: LongTexts = "refuse",
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
+        mmap: bool = False,
     ) -> None:
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
         require_family(path, manifest, "encoder")
-        manifest.verify(path)
+        files = ArtefactFiles(path, map_weights=mmap)
+        files.read_all(manifest)
         self._choice = choose_graphs(manifest, path, target)
-        text_ids = open_text_ids(path, manifest, "text")
+        text_ids = open_text_ids(files, manifest, "text")
         self._runs: OnnxEncoderEngine = OnnxEncoderEngine(
-            self._choice.manifest, path, threads, batch_tokens, providers
+            self._choice.manifest, files, threads, batch_tokens, providers
         )
         super().__init__(self._runs, text_ids, max_text_length, long_texts)
 

@@ -3,12 +3,12 @@ and knows nothing of text.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.runtime.loop.even_batches import even_batches
@@ -27,7 +27,7 @@ class OnnxEncoderEngine:
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded tokens in a batch; chosen for the model's sizes if None.
         providers: As for `check_providers`.
@@ -42,7 +42,7 @@ class OnnxEncoderEngine:
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int | None,
         batch_tokens: int | None,
         providers: Sequence[Provider] | None = None,
@@ -50,7 +50,7 @@ class OnnxEncoderEngine:
         self.config = EncoderConfig.from_dict(dict(manifest.config))
         if batch_tokens is not None and batch_tokens < 1:
             raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
-        self._workers = Workers(manifest, directory, threads, providers)
+        self._workers = Workers(manifest, files, threads, providers)
         self._batch_tokens = batch_tokens or self._workers.read_tokens
         self._outputs = {name: graph.outputs[0].name for name, graph in manifest.graphs.items()}
         self._workers.graphs.open("encoder")

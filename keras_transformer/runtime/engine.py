@@ -6,11 +6,11 @@ import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.alignments import align
@@ -48,7 +48,7 @@ class Engine:
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded source tokens in a batch, counted once for every beam or sample;
             chosen for the model's size if None.
@@ -68,7 +68,7 @@ class Engine:
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int | None,
         batch_tokens: int | None,
         max_cache_bytes: int | None,
@@ -84,11 +84,11 @@ class Engine:
         HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
-        self._workers = Workers(manifest, directory, threads, providers)
+        self._workers = Workers(manifest, files, threads, providers)
         self._graphs = self._workers.graphs
         self._batch_tokens = batch_tokens or self._workers.batch_tokens
         self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
-        self._shortlist = _open_shortlist(manifest, directory, self.limits.target_vocab_size)
+        self._shortlist = _open_shortlist(manifest, files, self.limits.target_vocab_size)
         self._graphs.open("encoder")
 
     def close(self) -> None:
@@ -317,7 +317,9 @@ class Engine:
         return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun
 
 
-def _open_shortlist(manifest: Manifest, directory: Path, vocab_size: int) -> Shortlist | None:
+def _open_shortlist(manifest: Manifest, files: ArtefactFiles, vocab_size: int) -> Shortlist | None:
     if manifest.shortlist is None:
         return None
-    return Shortlist.read(directory / manifest.shortlist.file, vocab_size)
+    return Shortlist.read(
+        files.directory / manifest.shortlist.file, vocab_size, files.content(manifest.shortlist)
+    )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.families import require_family
@@ -22,7 +23,8 @@ class OnnxGenerator(TextGenerator):
     Any number of threads may share one. It is a context manager that closes itself.
 
     Args:
-        directory: The artefact. Its files are checked against the manifest's hashes.
+        directory: The artefact. Its files are read once and checked against the manifest's hashes;
+            what happens to them later changes nothing.
         threads: Threads for the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded tokens at once, new ones included, counted for every beam or
             sample; chosen for the model's size if None.
@@ -34,6 +36,7 @@ class OnnxGenerator(TextGenerator):
             index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
         providers: As for `OnnxTranslator`.
         target: As for `OnnxTranslator`.
+        mmap: As for `OnnxTranslator`.
 
     Attributes:
         manifest: The artefact's contract.
@@ -64,16 +67,18 @@ class OnnxGenerator(TextGenerator):
         long_texts: LongTexts = "refuse",
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
+        mmap: bool = False,
     ) -> None:
         path = Path(directory)
         self.manifest = manifest = Manifest.read(path)
         require_family(path, manifest, "decoder")
-        manifest.verify(path)
+        files = ArtefactFiles(path, map_weights=mmap)
+        files.read_all(manifest)
         self._choice = choose_graphs(manifest, path, target)
-        text_ids = open_text_ids(path, manifest, "text")
+        text_ids = open_text_ids(files, manifest, "text")
         # Kept with its own type, for the methods that only this engine has.
         self._runs: OnnxGenerationEngine = OnnxGenerationEngine(
-            self._choice.manifest, path, threads, batch_tokens, max_cache_bytes, providers
+            self._choice.manifest, files, threads, batch_tokens, max_cache_bytes, providers
         )
         super().__init__(self._runs, text_ids, max_text_length, long_texts, manifest.search)
 

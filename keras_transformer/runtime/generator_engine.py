@@ -5,11 +5,11 @@ candidates of each. It manages batches, memory and sessions, and knows nothing o
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
@@ -41,7 +41,7 @@ class OnnxGenerationEngine:
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded tokens in a batch, new ones included, counted once for every beam
             or sample; chosen for the model's size if None.
@@ -60,7 +60,7 @@ class OnnxGenerationEngine:
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int | None,
         batch_tokens: int | None,
         max_cache_bytes: int | None,
@@ -76,7 +76,7 @@ class OnnxGenerationEngine:
         self._special_ids = manifest.special_ids
         self._max_cache_bytes = max_cache_bytes
         self._lock = threading.Lock()
-        self._workers = Workers(manifest, directory, threads, providers)
+        self._workers = Workers(manifest, files, threads, providers)
         self._batch_tokens = batch_tokens or _MORE_TOKENS * self._workers.batch_tokens
         self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
 

@@ -1,8 +1,8 @@
 """Opens an artefact's vocabularies and checks that they belong to its model."""
 
 import dataclasses
-from pathlib import Path
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.opening import open_subwords
@@ -11,11 +11,11 @@ from keras_transformer.translation.text_ids import SourceIds, TextIds
 _NAMES = {"sentencepiece": "SentencePiece model", "tokenizer_json": "tokenizer.json"}
 
 
-def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
+def open_text_ids(files: ArtefactFiles, manifest: Manifest, side: str) -> TextIds:
     """Opens the tokenizer of one side; the source's gives `SourceIds`.
 
     Args:
-        directory: The artefact.
+        files: The artefact's files.
         manifest: Its contract.
         side: "source" or "target", or "text" of a model with one stack.
 
@@ -23,10 +23,10 @@ def open_text_ids(directory: Path, manifest: Manifest, side: str) -> TextIds:
         ImportError: A `tokenizer.json` needs the package `tokenizers`, which is missing.
         ValueError: The file is no vocabulary, or belongs to another model.
     """
-    path = directory / manifest.tokenizers[side].file
-    kind = manifest.tokenizers[side].kind
+    entry = manifest.tokenizers[side]
+    path, kind = files.directory / entry.file, entry.kind
     try:
-        subwords = open_subwords(path.read_bytes())
+        subwords = open_subwords(files.content(entry))
     except ValueError as error:
         raise ValueError(
             f"{path} is no {_NAMES[kind]} ({error}): export the model again."

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.engine import Engine
@@ -25,7 +26,8 @@ class OnnxTranslator(TextTranslator):
     Any number of threads may share one translator. It is a context manager that closes itself.
 
     Args:
-        directory: The artefact. Its files are checked against the manifest's hashes.
+        directory: The artefact. Its files are read once and checked against the manifest's hashes;
+            what happens to them later changes nothing.
         threads: Threads for the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded source tokens in a batch, counted for every beam or sample; chosen
             for the model's size if None.
@@ -45,6 +47,8 @@ class OnnxTranslator(TextTranslator):
             than the CPU need an artefact exported with target="portable".
         target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
             fastest here if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory. Whoever
+            writes to it then changes the answers, and whoever cuts it short ends the process.
 
     Attributes:
         manifest: The artefact's contract.
@@ -77,6 +81,7 @@ class OnnxTranslator(TextTranslator):
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
         letterless: Letterless = "auto",
+        mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
         path = Path(directory)
@@ -84,12 +89,13 @@ class OnnxTranslator(TextTranslator):
         require_family(path, manifest, "encoder-decoder")
         limits = ModelLimits.of(manifest.config, manifest.special_ids)
         limit = SourceLimit(max_source_length, long_texts, limits)
-        manifest.verify(path)
+        files = ArtefactFiles(path, map_weights=mmap)
+        files.read_all(manifest)
         self._choice = choose_graphs(manifest, path, target)
-        texts = [open_text_ids(path, manifest, side) for side in ("source", "target")]
+        texts = [open_text_ids(files, manifest, side) for side in ("source", "target")]
         # Kept with its own type, for the methods that only this engine has.
         self._engine: Engine = Engine(
-            self._choice.manifest, path, threads, batch_tokens, max_cache_bytes, providers
+            self._choice.manifest, files, threads, batch_tokens, max_cache_bytes, providers
         )
         super().__init__(
             self._engine,

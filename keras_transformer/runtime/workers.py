@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime.onnx_graphs.graphs import Graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers
@@ -53,7 +53,7 @@ class Workers:
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
         providers: As for `check_providers`.
 
@@ -69,13 +69,13 @@ class Workers:
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int | None,
         providers: Sequence[Provider] | None = None,
     ) -> None:
         check_providers(providers, manifest)
         self._threads = check_threads(threads)
-        self._is_small = (directory / manifest.weights.file).stat().st_size <= _CACHED_BYTES
+        self._is_small = len(files.weights(manifest.weights)) <= _CACHED_BYTES
         self.batch_tokens = _SMALL_BATCH_TOKENS if self._is_small else _BATCH_TOKENS
         self.read_tokens = self.batch_tokens
         if manifest.precision == "float32":
@@ -83,9 +83,9 @@ class Workers:
             self.read_tokens = max(1, min(self.batch_tokens, cached))
         waits_little = self._is_small or manifest.precision.startswith("int8")
         self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
-        self.graphs = Graphs(manifest, directory, 1 if self._is_small else self._threads, providers)
+        self.graphs = Graphs(manifest, files, 1 if self._is_small else self._threads, providers)
         shared = self._is_small or self._threads == 1
-        self._side_by_side = self.graphs if shared else Graphs(manifest, directory, 1, providers)
+        self._side_by_side = self.graphs if shared else Graphs(manifest, files, 1, providers)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = os.getpid()
         self._lock = threading.Lock()

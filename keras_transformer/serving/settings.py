@@ -86,6 +86,8 @@ class ServeOptions:
         threads: Threads for the model; as many as the process may use cores if None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given.
+        mmap: Map files of weights instead of reading them: servers share their memory. Whoever
+            writes to one then changes the answers, and whoever cuts it short ends the server.
         drain_seconds: Seconds that requests have to finish when the server is told to stop.
         log_requests: Write a line of JSON to standard error for each request.
         log_text: Put the requests' texts into that line.
@@ -125,6 +127,7 @@ class ServeOptions:
     poll_seconds: float = 1.0
     threads: int | None = None
     provider: tuple[str, ...] = ()
+    mmap: bool = False
     drain_seconds: float = 30.0
     log_requests: bool = True
     log_text: bool = False

@@ -40,9 +40,10 @@ def copy(exported: Any, tmp_path: Path) -> Path:
 
 
 def edit(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest's values in place."""
+    """Changes the manifest's values in place, as one that has no hash of itself."""
     file = directory / "manifest.json"
     values = json.loads(file.read_text())
+    values.pop("sha256", None)
     change(values)
     file.write_text(json.dumps(values))
 
@@ -337,10 +338,11 @@ def test_weights_that_are_cut_short(copy: Path, keep: int) -> None:
     refused(copy, "encoder.onnx.*export the model again")
 
 
-def test_weights_that_are_a_link_into_another_directory(copy: Path, tmp_path: Path) -> None:
+def test_weights_may_be_a_link_into_another_directory(copy: Path, tmp_path: Path) -> None:
     (copy / "weights.bin").rename(tmp_path / "elsewhere")
     (copy / "weights.bin").symlink_to(tmp_path / "elsewhere")
-    refused(copy, "weights.bin leads to .*elsewhere, and onnxruntime reads no weights outside")
+    with OnnxTranslator(copy, threads=1) as translator:
+        assert translator.translate(["hello"], max_length=3)
 
 
 # The tokenizers; their hashes are right.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
@@ -26,7 +27,7 @@ def manifest(exported: Any) -> Manifest:
 
 @pytest.fixture(scope="module")
 def engine(exported: Any, manifest: Manifest) -> Engine:
-    return Engine(manifest, exported.path, 1, 8192, None)
+    return Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,7 +54,7 @@ def test_results_do_not_depend_on_the_batches(
     batch_tokens: int,
 ) -> None:
     chosen = SearchOptions(max_length=40, **options)
-    other = Engine(manifest, exported.path, 1, batch_tokens, None)
+    other = Engine(manifest, ArtefactFiles(exported.path), 1, batch_tokens, None)
     wanted, found = engine.search(sources, chosen), other.search(sources, chosen)
     assert ids_of(found) == ids_of(wanted)
     for ours, theirs in zip(found, wanted, strict=True):
@@ -71,7 +72,7 @@ def test_results_do_not_depend_on_batches_side_by_side(
 ) -> None:
     chosen = SearchOptions(max_length=40, **options)
     many = [source for source in sources for _ in range(6)]
-    together = Engine(manifest, exported.path, 3, 8192, None)
+    together = Engine(manifest, ArtefactFiles(exported.path), 3, 8192, None)
     division = together._workers.divide(len(many), 1)
     assert len(together._plan(many, [40] * len(many), 1, division)) >= 3
     assert ids_of(together.search(many, chosen)) == ids_of(engine.search(many, chosen))
@@ -216,7 +217,7 @@ def test_each_source_needs_its_target(engine: Engine) -> None:
 
 
 def test_a_graph_is_opened_when_it_is_needed_first(exported: Any, manifest: Manifest) -> None:
-    engine = Engine(manifest, exported.path, 1, 8192, None)
+    engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
     opened = [set(engine._graphs._sessions)]
     engine.search([[5]], SearchOptions(max_length=2), with_scores=False)
     opened.append(set(engine._graphs._sessions))
@@ -232,7 +233,7 @@ def test_the_graph_with_logits_is_opened_when_a_constraint_needs_them(
     exported: Any, manifest: Manifest
 ) -> None:
     for options in ({"forced_tokens": ((2, 7),)}, {"repetition_penalty": 1.5}):
-        engine = Engine(manifest, exported.path, 1, 8192, None)
+        engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
         chosen = SearchOptions(max_length=9, **options)
         bare = engine.search([[5, 6], [7]], chosen, with_scores=False)
         assert set(engine._graphs._sessions) == {"encoder", "greedy", "greedy_scores"}
@@ -249,7 +250,7 @@ def calls(engine: Engine) -> Iterator[Any]:
 
 
 def test_a_closed_engine_refuses_everything(exported: Any, manifest: Manifest) -> None:
-    engine = Engine(manifest, exported.path, 1, 8192, None)
+    engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
     engine.close()
     for call in calls(engine):
         with pytest.raises(RuntimeError, match="the model is closed: open it again"):
@@ -257,10 +258,12 @@ def test_a_closed_engine_refuses_everything(exported: Any, manifest: Manifest) -
 
 
 def test_a_stream_that_runs_finishes_after_closing(exported: Any, manifest: Manifest) -> None:
-    engine = Engine(manifest, exported.path, 1, 8192, None)
+    engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
     # The forced token needs a graph that is not open yet.
     options = SearchOptions(min_length=9, max_length=20, forced_tokens=((4, 7),))
-    wanted = list(Engine(manifest, exported.path, 1, 8192, None).stream([5, 6, 7], options))
+    wanted = list(
+        Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None).stream([5, 6, 7], options)
+    )
     stream = engine.stream([5, 6, 7], options)
     found = [next(stream)]
     assert set(engine._graphs._sessions) == {"encoder", "greedy"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.search.options import SearchOptions
@@ -24,7 +25,7 @@ def manifest(exported: Any) -> Manifest:
 
 @pytest.fixture(scope="module")
 def engine(exported: Any, manifest: Manifest) -> Engine:
-    return Engine(manifest, exported.path, 1, 8192, None)
+    return Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
 
 
 def ids_of(found: list[Any]) -> list[Any]:
@@ -44,7 +45,7 @@ def test_no_batch_takes_more_memory_than_allowed(
     random = np.random.default_rng(blocks)
     sources = [random.integers(4, 60, length).tolist() for length in random.integers(1, 16, 12)]
     limit = blocks * BLOCK * TOKEN_BYTES
-    bounded = Engine(manifest, exported.path, 1, 8192, limit)
+    bounded = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, limit)
     options = SearchOptions(max_length=max_length, beam_size=beams, min_length=max_length - 1)
     assert ids_of(bounded.search(sources, options)) == ids_of(engine.search(sources, options))
     # A single sentence may need more than that.
@@ -53,7 +54,7 @@ def test_no_batch_takes_more_memory_than_allowed(
 
 
 def test_the_peak_is_the_largest_batch_s_and_stays(exported: Any, manifest: Manifest) -> None:
-    engine = Engine(manifest, exported.path, 1, 8192, None)
+    engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
     assert engine.peak_cache_bytes == 0
     options = SearchOptions(max_length=16, beam_size=2)
     engine.search([[5] * 9] * 4, options)
@@ -71,7 +72,7 @@ def test_a_limit_below_one_is_refused(
 ) -> None:
     limits = {"batch_tokens": 8192, "max_cache_bytes": None, name: value}
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
-        Engine(manifest, exported.path, 1, **limits)
+        Engine(manifest, ArtefactFiles(exported.path), 1, **limits)
 
 
 # What comes in.
@@ -92,7 +93,9 @@ def test_ids_outside_the_vocabulary_are_named(engine: Engine, wrong: int) -> Non
 def short(exported: Any, manifest: Manifest) -> Engine:
     """An engine whose manifest allows 12 positions."""
     config = {**manifest.config, "max_positions": 12}
-    return Engine(dataclasses.replace(manifest, config=config), exported.path, 1, 8192, None)
+    return Engine(
+        dataclasses.replace(manifest, config=config), ArtefactFiles(exported.path), 1, 8192, None
+    )
 
 
 def test_texts_longer_than_the_model_s_positions_are_named(short: Engine) -> None:

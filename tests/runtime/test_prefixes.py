@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export import export_onnx
 from keras_transformer.runtime.engine import Engine
@@ -50,7 +51,7 @@ def opened(path: Any) -> Engines:
     graphs = {name: graph for name, graph in manifest.graphs.items() if name != "prefill"}
     older = dataclasses.replace(manifest, graphs=graphs)
     assert Manifest.from_json(older.to_json()) == older
-    whole, single = (Engine(one, path, 1, 8192, None) for one in (manifest, older))
+    whole, single = (Engine(one, ArtefactFiles(path), 1, 8192, None) for one in (manifest, older))
     return whole, single
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
 from keras_transformer.runtime import workers as module
 from keras_transformer.runtime.engine import Engine
@@ -61,12 +62,12 @@ def test_a_large_model_s_threads_take_a_batch_each_where_each_has_enough_rows(
     expected: bool,
 ) -> None:
     described = dataclasses.replace(manifest, precision=precision)
-    workers = Workers(described, exported.path, THREADS)
+    workers = Workers(described, ArtefactFiles(exported.path), THREADS)
     assert is_divided(workers, sentences, rows_per_sentence) == expected
 
 
 def test_a_small_model_s_threads_never_share_a_batch(exported: Any, manifest: Manifest) -> None:
-    workers = Workers(manifest, exported.path, THREADS)
+    workers = Workers(manifest, ArtefactFiles(exported.path), THREADS)
     divisions = [workers.divide(sentences, 1) for sentences in (1, 100)]
     assert all(division.at_a_time == THREADS for division in divisions)
     assert all(division.graphs is workers.graphs for division in divisions)
@@ -76,7 +77,10 @@ def test_a_small_model_s_threads_never_share_a_batch(exported: Any, manifest: Ma
 
 @pytest.fixture
 def engines(exported: Any, manifest: Manifest, large: None) -> Iterator[list[Engine]]:
-    opened = [Engine(manifest, exported.path, threads, None, None) for threads in (1, THREADS)]
+    opened = [
+        Engine(manifest, ArtefactFiles(exported.path), threads, None, None)
+        for threads in (1, THREADS)
+    ]
     yield opened
     for engine in opened:
         engine.close()
@@ -119,7 +123,7 @@ def test_both_kinds_are_closed(engines: list[Engine]) -> None:
 def test_results_come_in_the_order_of_the_batches_and_errors_with_them(
     exported: Any, manifest: Manifest
 ) -> None:
-    workers = Workers(manifest, exported.path, THREADS)
+    workers = Workers(manifest, ArtefactFiles(exported.path), THREADS)
     assert list(workers.map(lambda batch: 2 * batch, range(9), THREADS)) == list(range(0, 18, 2))
     with pytest.raises(ZeroDivisionError):
         workers.map(lambda batch: 1 // batch, [3, 0, 1], THREADS)
@@ -129,7 +133,7 @@ def test_results_come_in_the_order_of_the_batches_and_errors_with_them(
 
 
 def test_no_batch_is_begun_after_an_interrupt(exported: Any, manifest: Manifest) -> None:
-    workers = Workers(manifest, exported.path, THREADS)
+    workers = Workers(manifest, ArtefactFiles(exported.path), THREADS)
     begun: list[int] = []
 
     def interrupt_the_first(batch: int) -> None:
@@ -148,7 +152,7 @@ def test_no_batch_is_begun_after_an_interrupt(exported: Any, manifest: Manifest)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(exported: Any, manifest: Manifest) -> None:
-    workers = Workers(manifest, exported.path, THREADS)
+    workers = Workers(manifest, ArtefactFiles(exported.path), THREADS)
     all_started = threading.Barrier(THREADS)
     workers.map(lambda _: all_started.wait(), range(THREADS), THREADS)
     child = os.fork()

@@ -4,13 +4,13 @@ take, and a head whose logits are -inf but for the ids on the list.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.artefact.families import SHORTLIST
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import FILLER, Listed, Shortlist
 from keras_transformer.export.onnx.check.running import Arrays, checked_graphs
@@ -40,7 +40,7 @@ class CheckedShortlist:
         cls,
         model: Transformer,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         source_ids: np.ndarray,
         target_ids: np.ndarray,
     ) -> "CheckedShortlist":
@@ -48,9 +48,11 @@ class CheckedShortlist:
         if manifest.shortlist is None:
             return cls({}, None, lambda logits: logits, lambda ids: ids)
         size = model.config.target_vocab_size
-        shortlist = Shortlist.read(directory / manifest.shortlist.file, size)
+        shortlist = Shortlist.read(
+            files.directory / manifest.shortlist.file, size, files.content(manifest.shortlist)
+        )
         listed = shortlist.choose(source_ids.tolist(), target_ids.tolist())
-        [gather] = checked_graphs(manifest, directory, SHORTLIST)
+        [gather] = checked_graphs(manifest, files, SHORTLIST)
         weights = gather.run({IDS: listed.ids})
         of_batch = BatchShortlist(listed.ids, size, lambda: weights[WEIGHTS])
         return cls(

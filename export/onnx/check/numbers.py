@@ -2,8 +2,7 @@
 the largest difference.
 """
 
-from pathlib import Path
-
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.check.running import Comparison
@@ -13,13 +12,15 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 
 
-def check_numbers(model: AnyModel, manifest: Manifest, directory: Path, tolerance: float) -> float:
+def check_numbers(
+    model: AnyModel, manifest: Manifest, files: ArtefactFiles, tolerance: float
+) -> float:
     """Compares all graphs with the model they were made from.
 
     Args:
         model: The float32 model.
         manifest: The artefact's contract.
-        directory: Where the graphs are.
+        files: Its files.
         tolerance: Largest absolute difference to accept.
 
     Returns:
@@ -30,9 +31,9 @@ def check_numbers(model: AnyModel, manifest: Manifest, directory: Path, toleranc
     """
     compare = Comparison(tolerance)
     if isinstance(model, EncoderOnly):
-        check_encoder(model, manifest, directory, compare)
+        check_encoder(model, manifest, files, compare)
     elif isinstance(model, DecoderOnly):
-        check_generation(model, manifest, directory, compare)
+        check_generation(model, manifest, files, compare)
     else:
-        check_translation(model, manifest, directory, compare)
+        check_translation(model, manifest, files, compare)
     return compare.largest

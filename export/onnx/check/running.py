@@ -2,10 +2,9 @@
 compares them with expected ones.
 """
 
-from pathlib import Path
-
 import numpy as np
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.heads.vocabulary import LOWEST_BIAS
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
@@ -25,8 +24,8 @@ Arrays = dict[str, np.ndarray]
 class CheckedGraph:
     """One graph of the artefact, run by names; arrays that it does not take are ignored."""
 
-    def __init__(self, manifest: Manifest, directory: Path, name: str) -> None:
-        self._session = open_session(manifest, directory, name, threads=1)
+    def __init__(self, manifest: Manifest, files: ArtefactFiles, name: str) -> None:
+        self._session = open_session(manifest, files, name, threads=1)
         graph = manifest.graphs[name]
         self.inputs = {spec.name: np.dtype(spec.dtype) for spec in graph.inputs}
         self._outputs = [spec.name for spec in graph.outputs]
@@ -62,11 +61,11 @@ class CheckedGraph:
         return dict(zip(names, binding.copy_outputs_to_cpu()[len(buffers) :], strict=True))
 
 
-def checked_graphs(manifest: Manifest, directory: Path, name: str) -> list[CheckedGraph]:
+def checked_graphs(manifest: Manifest, files: ArtefactFiles, name: str) -> list[CheckedGraph]:
     """Opens the graphs of one name: one for each target, unless targets share it."""
     alone = [manifest.of_target(target) for target in manifest.targets]
     graphs = {one.graphs[name].file: one for one in alone}
-    return [CheckedGraph(one, directory, name) for one in graphs.values()]
+    return [CheckedGraph(one, files, name) for one in graphs.values()]
 
 
 # Beside the tolerance, differences may be this share of it for each unit of the value: the logit of

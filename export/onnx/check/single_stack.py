@@ -1,11 +1,11 @@
 """Compares the graphs of an encoder or a decoder alone with Keras, on random ids."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import (
     Arrays,
@@ -30,7 +30,7 @@ _TEXTS = 3
 
 
 def check_encoder(
-    model: EncoderOnly, manifest: Manifest, directory: Path, compare: Comparison
+    model: EncoderOnly, manifest: Manifest, files: ArtefactFiles, compare: Comparison
 ) -> None:
     """Compares states and what the head makes of them; arguments as for `check_numbers`."""
     inputs = _random_texts(model, np.random.default_rng(0))
@@ -38,7 +38,7 @@ def check_encoder(
 
     def compare_tokens(graph: str, expected: Arrays, **more: np.ndarray) -> None:
         # States and logits of padding mean nothing.
-        for one in checked_graphs(manifest, directory, graph):
+        for one in checked_graphs(manifest, files, graph):
             kept = [
                 {
                     name: v[keep] if v.ndim == 3 and v.shape[:2] == keep.shape else v
@@ -66,7 +66,7 @@ def check_encoder(
 
 
 def check_generation(
-    model: DecoderOnly, manifest: Manifest, directory: Path, compare: Comparison
+    model: DecoderOnly, manifest: Manifest, files: ArtefactFiles, compare: Comparison
 ) -> None:
     """Compares decode steps, scores and prompts' caches; arguments as for `check_numbers`."""
     random, config = np.random.default_rng(0), model.config
@@ -76,7 +76,7 @@ def check_generation(
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoders(
-            checked_graphs(manifest, directory, name),
+            checked_graphs(manifest, files, name),
             step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(_TEXTS * beams, len(ids) + 1),
@@ -86,10 +86,10 @@ def check_generation(
             compare,
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
-    [scorer] = checked_graphs(manifest, directory, "scorer")
+    [scorer] = checked_graphs(manifest, files, "scorer")
     _check_scorer(model, scorer, texts, compare)
     del scorer  # Each graph that is open holds its weights.
-    [prefill] = checked_graphs(manifest, directory, "prefill")
+    [prefill] = checked_graphs(manifest, files, "prefill")
     check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
 
 

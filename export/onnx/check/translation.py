@@ -1,11 +1,11 @@
 """Compares the graphs of an encoder-decoder with Keras: a whole translation, and its scores."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.listed import CheckedShortlist
 from keras_transformer.export.onnx.check.running import Comparison, checked_graphs
@@ -22,7 +22,7 @@ _SOURCE_LENGTHS = (7, 1, 4)
 
 
 def check_translation(
-    model: Transformer, manifest: Manifest, directory: Path, compare: Comparison
+    model: Transformer, manifest: Manifest, files: ArtefactFiles, compare: Comparison
 ) -> None:
     """Compares the graphs of an encoder-decoder; arguments as for `check_numbers`.
 
@@ -39,7 +39,7 @@ def check_translation(
     given = {"source_mask": keep.astype(np.int32), **by_name("cross", cross)}
     states = np.asarray(model.encoder({"source_ids": source_ids}))
     encoded = {**by_name("cross", cross), "encoder_states": states}
-    for encoder in checked_graphs(manifest, directory, "encoder"):
+    for encoder in checked_graphs(manifest, files, "encoder"):
         found = encoder.run({"source_ids": source_ids})
         both = found, encoded
         compare(*({name: _at_tokens(one[name], keep) for name in encoded} for one in both))
@@ -47,7 +47,7 @@ def check_translation(
     sizes = (config.target_vocab_size, config.max_positions)
     ids, parents = random_steps(len(source_ids), special_ids, *sizes, random)
     target_ids, labels = ids[:, :, 0].T, np.roll(ids, -1, axis=0)[:, :, 0].T
-    listed = CheckedShortlist.of(model, manifest, directory, source_ids, labels)
+    listed = CheckedShortlist.of(model, manifest, files, source_ids, labels)
     given.update(listed.inputs)
     step = traced(
         lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches, listed.head)
@@ -55,7 +55,7 @@ def check_translation(
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
         check_decoders(
-            checked_graphs(manifest, directory, name),
+            checked_graphs(manifest, files, name),
             step,
             # One place more than needed, which the graph must leave unchanged.
             model.empty_caches(len(source_ids) * beams, len(ids) + 1),
@@ -67,14 +67,14 @@ def check_translation(
         )
     target_ids = np.ascontiguousarray(target_ids)
     aligned = model.align(target_ids, labels, keep, cross, listed.head)
-    [scorer] = checked_graphs(manifest, directory, "scorer")
+    [scorer] = checked_graphs(manifest, files, "scorer")
     labels = listed.labels(labels)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})
     del scorer
     names = ("log_probabilities", "attention")
     expected = dict(zip(names, map(np.asarray, aligned), strict=True))
     compare(found, expected)
-    [prefill] = checked_graphs(manifest, directory, "prefill")
+    [prefill] = checked_graphs(manifest, files, "prefill")
     # Two of the tokens are scored.
     scored = {**given, "labels": labels[:, :2]}
     scores = {"log_probabilities": expected["log_probabilities"][:, :2]}

@@ -4,12 +4,12 @@ and scoring begin: takes rows of source ids and returns keys and values, or stat
 
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from onnxruntime import RunOptions
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import SHORTLIST, Manifest
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -30,7 +30,7 @@ class Sessions(dict[str, Session]):
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         threads: Threads of each graph.
         providers: As for `check_providers`.
     """
@@ -38,12 +38,12 @@ class Sessions(dict[str, Session]):
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int,
         providers: Sequence[Provider] | None = None,
     ) -> None:
         super().__init__()
-        self._manifest, self._directory, self._threads = manifest, directory, threads
+        self._manifest, self._files, self._threads = manifest, files, threads
         self._providers = providers
         self._lock = threading.Lock()
         self._steps: dict[str, StepGraph] = {}
@@ -58,7 +58,7 @@ class Sessions(dict[str, Session]):
         with self._lock:
             if name not in self:
                 self[name] = open_session(
-                    self._manifest, self._directory, name, self._threads, self._providers
+                    self._manifest, self._files, name, self._threads, self._providers
                 )
             return self[name]
 
@@ -69,14 +69,14 @@ class Graphs:
     def __init__(
         self,
         manifest: Manifest,
-        directory: Path,
+        files: ArtefactFiles,
         threads: int,
         providers: Sequence[Provider] | None = None,
     ) -> None:
         self._manifest = manifest
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         self._source_ends = marks.behind_source(manifest.special_ids.eos)
-        self._sessions: Sessions | None = Sessions(manifest, directory, threads, providers)
+        self._sessions: Sessions | None = Sessions(manifest, files, threads, providers)
         outputs = manifest.graphs["encoder"].outputs if "encoder" in manifest.graphs else ()
         self._cross = [spec.name for spec in outputs if spec.name != _STATES]
         self._without_others = RunOptions()

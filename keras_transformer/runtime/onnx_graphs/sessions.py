@@ -1,4 +1,4 @@
-"""Opens an artefact's graphs in onnxruntime: takes a directory and its manifest and returns
+"""Opens an artefact's graphs in onnxruntime: takes its manifest and files and returns
 sessions, whose threads do not get in each other's way.
 """
 
@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onnxruntime import InferenceSession as Session
-from onnxruntime import SessionOptions
+from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.cores import available_cores
 from keras_transformer.runtime.onnx_graphs.operators import register_operators
-from keras_transformer.runtime.onnx_graphs.providers import Provider, check_providers, describe
+from keras_transformer.runtime.onnx_graphs.outside_weights import outside_tensors
+from keras_transformer.runtime.onnx_graphs.providers import (
+    CPU,
+    Provider,
+    check_providers,
+    describe,
+)
 
 # The graphs that run again and again within one translation.
 _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
@@ -29,9 +35,30 @@ _DTYPES = {
 }
 
 
+class Session(InferenceSession):
+    """A graph in onnxruntime.
+
+    Args:
+        graph: The bytes of its file.
+        options: Its options.
+        providers: What runs it.
+        weights: Those outside the graph; the options may name them, and only refer to them.
+    """
+
+    def __init__(
+        self,
+        graph: bytes,
+        options: SessionOptions,
+        providers: Sequence[Any],
+        weights: Sequence[OrtValue],
+    ) -> None:
+        self._weights = weights
+        super().__init__(graph, options, providers=providers)
+
+
 def open_session(
     manifest: Manifest,
-    directory: Path,
+    files: ArtefactFiles,
     name: str,
     threads: int | None = None,
     providers: Sequence[Provider] | None = None,
@@ -40,7 +67,7 @@ def open_session(
 
     Args:
         manifest: The artefact's contract.
-        directory: Where its files are.
+        files: Its files.
         name: The graph, one of `GRAPHS`.
         threads: Threads of the graph; one for each core that the process may use if None.
         providers: As for `check_providers`.
@@ -54,20 +81,24 @@ def open_session(
             differ from the manifest.
     """
     graph = manifest.graphs[name]
-    path = directory / graph.file
+    path, content = files.directory / graph.file, files.content(graph)
     options = _options(name, check_threads(threads))
     chosen = check_providers(providers, manifest)
     if manifest.target == "native":
         register_operators(options, manifest.operators_version, manifest.operators_revision)
     try:
-        session = Session(str(path), options, providers=chosen)
+        weights = _give_weights(options, manifest, files, content, [name for name, _ in chosen])
+        session = Session(content, options, chosen, weights)
     except Exception as error:  # onnxruntime's own errors share no other class.
         if providers is not None:
             raise ValueError(
                 f"onnxruntime cannot open {path} with {describe(chosen)}: choose other providers "
                 f"or options ({error})."
             ) from error
-        raise ValueError(_unreadable(path, directory / manifest.weights.file, error)) from error
+        raise ValueError(
+            f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
+            f"export the model again ({error})."
+        ) from error
     # onnxruntime leaves out a provider that does not start and mentions it only in its log.
     missing = {name for name, _ in chosen} - set(session.get_providers())
     if missing:
@@ -94,16 +125,29 @@ def check_threads(threads: int | None) -> int:
     return threads
 
 
-def _unreadable(path: Path, weights: Path, error: Exception) -> str:
-    if weights.resolve().parent != path.resolve().parent:
-        return (
-            f"{weights} leads to {weights.resolve()}, and onnxruntime reads no weights outside a "
-            f"graph's own directory: copy the file to its place, or link whole artefacts ({error})."
-        )
-    return (
-        f"onnxruntime cannot read {path}, so the file is damaged or meant for another version: "
-        f"export the model again ({error})."
-    )
+def _give_weights(
+    options: SessionOptions,
+    manifest: Manifest,
+    files: ArtefactFiles,
+    graph: bytes,
+    providers: Sequence[str],
+) -> list[OrtValue]:
+    """Tells a session where in memory the weights lie that its graph has in the artefact's file."""
+    names, values = [], []
+    for tensor in outside_tensors(graph):
+        if tensor.file != manifest.weights.file:
+            raise ValueError(
+                f"{tensor.name} is in the file {tensor.file!r}, not in {manifest.weights.file!r}."
+            )
+        names.append(tensor.name)
+        values.append(tensor.values(files.weights(manifest.weights)))
+    # Of these onnxruntime makes a copy, which what simplifies the graph may read.
+    options.add_external_initializers(names, values)
+    if set(providers) == {CPU}:
+        # These take its place in the end: all sessions read the same memory.
+        for name, value in zip(names, values, strict=True):
+            options.add_initializer(name, value)
+    return values
 
 
 def _check_tensors(

@@ -50,6 +50,7 @@ class ServedEncoder:
         num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
         threads: As for `OnnxEncoder`.
         providers: As for `OnnxEncoder`.
+        mmap: As for `OnnxEncoder`.
 
     Attributes:
         signatures: What requests may call, by name.
@@ -69,6 +70,7 @@ class ServedEncoder:
         long_texts: LongTexts = "refuse",
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
+        mmap: bool = False,
     ) -> None:
         self._encoder = OnnxEncoder(
             directory,
@@ -76,6 +78,7 @@ class ServedEncoder:
             max_text_length=max_text_length,
             long_texts=long_texts,
             providers=providers,
+            mmap=mmap,
         )
         self._cuts = long_texts == "cut"
         self.graphs = self._encoder.describe()

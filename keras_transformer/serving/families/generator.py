@@ -75,6 +75,7 @@ class ServedGenerator:
         max_text_length: Most tokens of a prompt or a text; fewer if the model allows fewer.
         threads: As for `OnnxGenerator`.
         providers: As for `OnnxGenerator`.
+        mmap: As for `OnnxGenerator`.
 
     Attributes:
         search: As given.
@@ -97,10 +98,11 @@ class ServedGenerator:
         max_text_length: int,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
+        mmap: bool = False,
     ) -> None:
         check_generation(search)
         self._generator = OnnxGenerator(
-            directory, threads, max_text_length=max_text_length, providers=providers
+            directory, threads, max_text_length=max_text_length, providers=providers, mmap=mmap
         )
         HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()

@@ -52,6 +52,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
             num_hypotheses=given.get("num_hypotheses", 1),
             threads=options.threads,
             providers=providers,
+            mmap=options.mmap,
         )
     search = search_options(manifest.search, given)
     if family == "decoder":
@@ -63,6 +64,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
             max_text_length=options.max_source_length,
             threads=options.threads,
             providers=providers,
+            mmap=options.mmap,
         )
     from keras_transformer.serving.models.model import ServedModel
 
@@ -78,6 +80,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
         letterless=options.letterless,
         threads=options.threads,
         providers=providers,
+        mmap=options.mmap,
     )
 
 

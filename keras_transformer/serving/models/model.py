@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import (
     LOWEST,
@@ -63,6 +64,7 @@ class ServedModel:
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: As for `OnnxTranslator`.
         providers: As for `OnnxTranslator`.
+        mmap: As for `OnnxTranslator`.
 
     Attributes:
         config: The model's configuration as plain values.
@@ -93,9 +95,11 @@ class ServedModel:
         join_lines: bool = False,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
+        mmap: bool = False,
     ) -> None:
         manifest = Manifest.read(directory)
-        manifest.verify(directory)
+        files = ArtefactFiles(directory, map_weights=mmap)
+        files.read_all(manifest)
         self.config: Mapping[str, Any] = manifest.config
         limits = ModelLimits.of(manifest.config, manifest.special_ids)
         longest = limits.longest_source(max_source_length)
@@ -109,11 +113,11 @@ class ServedModel:
         self._marks, self._languages = marks, languages
         self.min_score = manifest.min_score if min_score is None else min_score
         self._source, self._target = (
-            open_text_ids(directory, manifest, side) for side in ("source", "target")
+            open_text_ids(files, manifest, side) for side in ("source", "target")
         )
         choice = choose_graphs(manifest, directory)
         self.graphs = choice.describe()
-        self._engine = Engine(choice.manifest, directory, threads, None, None, providers)
+        self._engine = Engine(choice.manifest, files, threads, None, None, providers)
         self.signatures = server_signatures(
             AnswerSizes(
                 num_hypotheses=search.num_hypotheses,

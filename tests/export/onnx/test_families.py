@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.artefact.families import STEP_GRAPHS
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.export import Manifest, export_onnx
@@ -213,10 +214,12 @@ class Exported:
         self.model, self.manifest, self._path = model, manifest.of_target(target), path
 
     def run(self, graph: str, **inputs: np.ndarray) -> Arrays:
-        return CheckedGraph(self.manifest, self._path, graph).run(inputs)
+        return CheckedGraph(self.manifest, ArtefactFiles(self._path), graph).run(inputs)
 
     def run_in_place(self, graph: str, caches: Arrays, **inputs: np.ndarray) -> Arrays:
-        return CheckedGraph(self.manifest, self._path, graph).run_in_place(inputs, caches)
+        return CheckedGraph(self.manifest, ArtefactFiles(self._path), graph).run_in_place(
+            inputs, caches
+        )
 
     def close(self, found: np.ndarray, expected: Any) -> None:
         """Compares an output with Keras's."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
 from keras_transformer.runtime.loop.batches import pad_sources
 from keras_transformer.runtime.loop.top_k import log_softmax
@@ -35,7 +36,9 @@ def start(request: pytest.FixtureRequest) -> Start:
     path = request.getfixturevalue(request.param).path
     manifest = Manifest.read(path)
     names = ("encoder", "decoder", "greedy", "greedy_scores")
-    sessions = {name: open_session(manifest, path, name, threads=1) for name in names}
+    sessions = {
+        name: open_session(manifest, ArtefactFiles(path), name, threads=1) for name in names
+    }
     outputs = [spec.name for spec in manifest.graphs["encoder"].outputs if "cross" in spec.name]
 
     def begin(

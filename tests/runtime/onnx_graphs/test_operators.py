@@ -14,6 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.runtime.onnx_graphs import operators
 from keras_transformer.runtime.onnx_graphs.operators import (
@@ -91,7 +92,7 @@ def test_an_artefact_of_another_version_is_refused(exported_native: Any) -> None
     with pytest.raises(
         ImportError, match=rf"for version {found + 1} .*version {found} is installed"
     ):
-        open_session(other, exported_native.path, "encoder")
+        open_session(other, ArtefactFiles(exported_native.path), "encoder")
 
 
 def test_an_artefact_of_a_later_revision_is_refused(
@@ -100,13 +101,13 @@ def test_an_artefact_of_a_later_revision_is_refused(
     manifest = Manifest.read(exported_native.path)
     assert manifest.operators_revision == operators_revision()
     first = dataclasses.replace(manifest, operators_revision=None)
-    assert open_session(first, exported_native.path, "encoder")
+    assert open_session(first, ArtefactFiles(exported_native.path), "encoder")
     monkeypatch.setattr(operators, "operators_revision", lambda: 1)
-    assert open_session(first, exported_native.path, "encoder")
+    assert open_session(first, ArtefactFiles(exported_native.path), "encoder")
     with pytest.raises(
         ImportError, match=r"for revision \d+ .*revision 1 is installed: update this package"
     ):
-        open_session(manifest, exported_native.path, "encoder")
+        open_session(manifest, ArtefactFiles(exported_native.path), "encoder")
 
 
 def test_an_artefact_without_a_version_is_of_the_first(
@@ -114,10 +115,10 @@ def test_an_artefact_without_a_version_is_of_the_first(
 ) -> None:
     manifest = Manifest.read(exported_native.path)
     first = dataclasses.replace(manifest, operators_version=None)
-    assert open_session(first, exported_native.path, "encoder")
+    assert open_session(first, ArtefactFiles(exported_native.path), "encoder")
     monkeypatch.setattr(operators, "operators_version", lambda: 2)
     with pytest.raises(ImportError, match="for version 1 .*version 2 is installed"):
-        open_session(first, exported_native.path, "encoder")
+        open_session(first, ArtefactFiles(exported_native.path), "encoder")
 
 
 def open_directly(model: onnx.ModelProto, directory: Path) -> onnxruntime.InferenceSession:
@@ -180,7 +181,9 @@ def test_a_library_that_cannot_be_loaded_is_named(
     path.write_bytes(content)
     monkeypatch.setattr(operators, "operators_library", lambda: path)
     with pytest.raises(ImportError, match=f"{path} cannot be used.*install this package again"):
-        open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
+        open_session(
+            Manifest.read(exported_native.path), ArtefactFiles(exported_native.path), "encoder"
+        )
 
 
 def test_instructions_that_there_are_not_are_refused(
@@ -191,7 +194,9 @@ def test_instructions_that_there_are_not_are_refused(
     monkeypatch.setattr(operators, "operators_library", lambda: copy)
     monkeypatch.setenv("KERAS_TRANSFORMER_MAX_ISA", "avx")
     with pytest.raises(ValueError, match='must be portable, .*got "avx"'):
-        open_session(Manifest.read(exported_native.path), exported_native.path, "encoder")
+        open_session(
+            Manifest.read(exported_native.path), ArtefactFiles(exported_native.path), "encoder"
+        )
 
 
 @pytest.mark.parametrize("slow", [True, False])
@@ -203,7 +208,7 @@ def test_slow_kernels_are_told_once(
     manifest = Manifest.read(exported_native.path)
     with caplog.at_level(logging.WARNING):
         for graph in ("encoder", "greedy"):
-            open_session(manifest, exported_native.path, graph)
+            open_session(manifest, ArtefactFiles(exported_native.path), graph)
     assert ["no fast kernels" in record.getMessage() for record in caplog.records] == [True] * slow
 
 

@@ -28,7 +28,7 @@ def test_providers_and_options_reach_the_sessions(
 ) -> None:
     opened = []
 
-    def refuse(path: str, options: Any, providers: Any) -> None:
+    def refuse(graph: bytes, options: Any, providers: Any, weights: Any) -> None:
         opened.append(providers)
         raise RuntimeError("no such device")
 
@@ -72,8 +72,10 @@ def test_standard_operators_may_run_elsewhere(exported_portable: Any, two_provid
 def test_a_provider_that_does_not_start_is_an_error(
     exported_portable: Any, two_providers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fall_back(path: str, options: Any, providers: Any) -> onnxruntime.InferenceSession:
-        return onnxruntime.InferenceSession(path, options, providers=[CPU])
+    open_graph = sessions.Session
+
+    def fall_back(graph: bytes, options: Any, providers: Any, weights: Any) -> sessions.Session:
+        return open_graph(graph, options, [CPU], weights)
 
     monkeypatch.setattr(sessions, "Session", fall_back)
     with pytest.raises(ValueError, match=f"{ELSEWHERE} did not start: check its driver"):

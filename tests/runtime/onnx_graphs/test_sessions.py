@@ -6,7 +6,8 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from keras_transformer.artefact.manifest import GRAPHS
+from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.manifest import GRAPHS, sha256_of
 from keras_transformer.cores import available_cores
 from keras_transformer.export import Manifest
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
@@ -22,13 +23,13 @@ def test_threads_of_another_type_are_refused(
     exported: Any, manifest: Manifest, threads: Any
 ) -> None:
     with pytest.raises(TypeError, match=f"threads must be an integer or None, got {threads!r}"):
-        open_session(manifest, exported.path, "encoder", threads)
+        open_session(manifest, ArtefactFiles(exported.path), "encoder", threads)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_too_few_threads_are_refused(exported: Any, manifest: Manifest, threads: int) -> None:
     with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
-        open_session(manifest, exported.path, "encoder", threads)
+        open_session(manifest, ArtefactFiles(exported.path), "encoder", threads)
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(None, available_cores()), (3, 3)])
@@ -36,13 +37,13 @@ def test_too_few_threads_are_refused(exported: Any, manifest: Manifest, threads:
 def test_threads_reach_the_session(
     exported: Any, manifest: Manifest, graph: str, threads: int | None, expected: int
 ) -> None:
-    session = open_session(manifest, exported.path, graph, threads)
+    session = open_session(manifest, ArtefactFiles(exported.path), graph, threads)
     assert session.get_session_options().intra_op_num_threads == expected
     assert session.get_providers() == ["CPUExecutionProvider"]
 
 
 def test_an_ordinary_session_lives_beside_ours(exported: Any, manifest: Manifest) -> None:
-    kept = [open_session(manifest, exported.path, graph) for graph in GRAPHS]
+    kept = [open_session(manifest, ArtefactFiles(exported.path), graph) for graph in GRAPHS]
     onnxruntime.InferenceSession(exported.path / manifest.graphs["encoder"].file)
     assert kept
 
@@ -55,7 +56,7 @@ def test_outputs_in_another_order_are_refused(
     swapped = dataclasses.replace(described, outputs=described.outputs[::-1])
     wrong = dataclasses.replace(manifest, graphs={**manifest.graphs, graph: swapped})
     with pytest.raises(ValueError, match=f"{graph}.onnx has the outputs .*manifest.*export"):
-        open_session(wrong, exported.path, graph, threads=1)
+        open_session(wrong, ArtefactFiles(exported.path), graph, threads=1)
 
 
 def test_a_graph_may_leave_unnamed_what_the_manifest_names(exported: Any, tmp_path: Any) -> None:
@@ -67,4 +68,8 @@ def test_a_graph_may_leave_unnamed_what_the_manifest_names(exported: Any, tmp_pa
             if size.dim_param:
                 size.Clear()
     onnx.save(model, tmp_path / "encoder.onnx")
-    assert open_session(Manifest.read(exported.path), tmp_path, "encoder", threads=1)
+    manifest = Manifest.read(exported.path)
+    changed = sha256_of(tmp_path / "encoder.onnx")
+    graph = dataclasses.replace(manifest.graphs["encoder"], sha256=changed)
+    manifest = dataclasses.replace(manifest, graphs={**manifest.graphs, "encoder": graph})
+    assert open_session(manifest, ArtefactFiles(tmp_path), "encoder", threads=1)

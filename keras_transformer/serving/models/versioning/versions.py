@@ -18,6 +18,7 @@ from keras_transformer.serving.models.versioning.directories import (
     find_versions,
     stamp_of,
 )
+from keras_transformer.serving.models.versioning.memory import return_freed_memory
 from keras_transformer.serving.models.versioning.version import LoadedVersion, State, VersionStatus
 
 # A version's number or its label; None for the newest.
@@ -243,6 +244,7 @@ class Versions:
     async def _unload(self, version: LoadedVersion) -> None:
         self._note(version.number, "UNLOADING")
         await version.close()
+        await asyncio.to_thread(return_freed_memory)
         if version.number not in self._loaded:
             self._note(version.number, "END")
 
