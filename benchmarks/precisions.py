@@ -1,15 +1,20 @@
-"""Measures our own translation artefacts, one precision beside the others.
+"""Measures our own artefacts, one precision beside the others.
 
     python benchmarks/precisions.py
     python benchmarks/precisions.py --size tiny11 --part encoder --sentences captions.en
+    python benchmarks/precisions.py --vectors float32,int8 --sentences captions.en
 
 Prints the medians of tokens a second of processor time, in turns on one thread, and how many times
 as fast as float32 each precision is. Tokens are the source's for the encoder, and the
 translation's, of forced length, for whole searches. Sources have the size's own length, or with
 `--sentences` those of a file's lines, which are for the encoder only.
+
+`--vectors` takes artefacts of one encoder instead, and prints how near the vectors of a file's
+lines are to those of the first, and seconds of processor time; `--peer` adds another ONNX file.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,11 +24,12 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from encoding import vectors
 from speed import artefacts
 from speed.arguments import count, items, names
 from speed.cells import beam_size
 from speed.sizes import EOS_ID, SIZES, Size
-from speed.text_lengths import text_lengths
+from speed.text_lengths import read_sentences, text_lengths
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
@@ -41,6 +47,13 @@ _PAD_ID = 0
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures all that is requested and prints a table."""
     options = parse(arguments)
+    if options.vectors is not None:
+        texts = read_sentences(options.sentences)[: options.most_sentences]
+        try:
+            print(vectors.compare(options.vectors, options.peer, texts, options.repeats))
+        except (OSError, ValueError) as error:
+            sys.exit(f"precisions.py: {error}")
+        return
     print(f"instructions: {instructions()}\n")
     print(f"| size, part, sentences | {' | '.join(PRECISIONS)} | over float32 |")
     print(f"|---|{'---|' * len(PRECISIONS)}---|")
@@ -135,7 +148,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--most-sentences", type=count, default=256, help="how many of the file are encoded")
     add("--repeats", type=count, default=9, help="turns of each precision")
     add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
+    add("--vectors", type=items(Path), metavar="ARTEFACTS", help="encoders, the reference first")
+    add("--peer", type=Path, metavar="FILE", help="a peer's ONNX file, for --vectors")
     options = parser.parse_args(arguments)
+    if (options.vectors or options.peer) and not (options.vectors and options.sentences):
+        parser.error("--vectors needs --sentences, and --peer needs both")
+    if options.vectors:
+        return options
     if options.sentences is not None and options.part != [ENCODER]:
         parser.error("--sentences is for --part encoder")
     return options

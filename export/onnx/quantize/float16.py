@@ -4,6 +4,7 @@ whose weights, caches and products are float16.
 What float16 cannot hold stays float32, connected by casts: positions, the statistics of layer
 norms, sums of exponentials, and all values between the last products and the outputs that stay
 float32. onnxruntime's own converter would cast every value between two such operators to float16.
+Tables of embeddings are float16 even where norms follow: only the rows found are cast.
 
 It takes the portable graph, as the fused graph's operators keep their caches in other layouts on a
 GPU, and have no float16 on a CPU, where the result is checked.
@@ -25,6 +26,8 @@ _BOUNDARIES = {"MatMul", "Gemm", "Softmax", "LayerNormalization"}
 # Computed from integers, or sums and roots beyond the range of float16; subgraphs are not changed.
 _SINGLE = {"Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Pow", "Range", "CumSum", "TopK"}
 _SINGLE |= {"ReduceMean", "ReduceLogSumExp", "If", "Loop", "Scan"}
+# Operators that only choose rows of a table: what they return is cast, not the table.
+_LOOK_UPS = {"Gather", "GatherElements", "GatherND", "Slice"}
 
 
 def to_float16(model: onnx.ModelProto, *, keep_float32: Collection[str]) -> onnx.ModelProto:
@@ -98,11 +101,16 @@ class _HalfGraph:
                 waiting.extend(self._computed & _reads(node))
         while waiting:
             node = self._producers[waiting.pop()]
-            if node.output[0] in single or node.op_type in _BOUNDARIES:
+            if node.output[0] in single or self._needs_no_float32(node):
                 continue
             single.add(node.output[0])
             waiting.extend(self._computed & _reads(node))
         return single
+
+    def _needs_no_float32(self, node: onnx.NodeProto) -> bool:
+        """Returns whether a node that float32 is computed from may itself be float16."""
+        looks_up = node.op_type in _LOOK_UPS and node.input[0] in self._weights
+        return node.op_type in _BOUNDARIES or looks_up
 
     def _square(self, name: str) -> list[str]:
         """Returns the value's name if it is a square: squares that are averaged may be large."""

@@ -190,6 +190,9 @@ def test_an_output_may_be_any_node_s(network: onnx.ModelProto) -> None:
     halved = to_float16(network, keep_float32=("new_cache",))
     types = {v.name: v.type.tensor_type.elem_type for v in halved.graph.output}
     assert types["new_cache"] == _FLOAT and types["values"] == types["logits"] == _FLOAT16
+    # What was looked up is float32, as the output is; the table that it was looked up in is not.
+    matrices = {one.name: one.data_type for one in halved.graph.initializer if len(one.dims) == 2}
+    assert matrices["table/half"] == _FLOAT16 and set(matrices.values()) == {_FLOAT16}
     found, expected = _run(halved, np.float16), _run(network, np.float32)
     np.testing.assert_allclose(found["new_cache"][_ROWS], expected["new_cache"][_ROWS], atol=0.02)
 
