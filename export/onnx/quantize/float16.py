@@ -109,8 +109,8 @@ class _HalfGraph:
 
     def _needs_no_float32(self, node: onnx.NodeProto) -> bool:
         """Returns whether a node that float32 is computed from may itself be float16."""
-        looks_up = node.op_type in _LOOK_UPS and node.input[0] in self._weights
-        return node.op_type in _BOUNDARIES or looks_up
+        table = self._weights.get(node.input[0]) if node.op_type in _LOOK_UPS else None
+        return node.op_type in _BOUNDARIES or (table is not None and len(table.dims) > 1)
 
     def _square(self, name: str) -> list[str]:
         """Returns the value's name if it is a square: squares that are averaged may be large."""
