@@ -70,6 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[0] == "--version":
         print(f"keras-transformer {__version__}")
         return 0
+    if arguments[0] in ("--completion", "--complete"):
+        return _completion(arguments)
     if arguments[0] not in COMMANDS:
         return _fail("", _unknown_command(arguments[0]), code=2)
     if sys.stderr is None:  # closed: others write to descriptor 2, which must not be another file
@@ -139,6 +141,18 @@ def _fail(command: str, message: str, *, code: int) -> int:
     return code
 
 
+def _completion(arguments: list[str]) -> int:
+    """Prints the script that bash evaluates, or answers what it asks for at a Tab."""
+    from keras_transformer.cli.flags.completion import SCRIPT, complete
+
+    if arguments[0] == "--completion":
+        print(SCRIPT)
+    else:
+        found = complete(arguments[1:], {name: module_of(name) for name in COMMANDS})
+        print(*found, sep="\n")
+    return 0
+
+
 def _unknown_command(name: str) -> str:
     hint = did_you_mean(name, COMMANDS)
     return f"unknown command {name!r}, expected one of {', '.join(COMMANDS)}{hint}"
@@ -153,5 +167,6 @@ def _overview() -> str:
         "options:\n"
         "  -h, --help  this text; after a command, its options with their defaults\n"
         "  --version   the version\n"
+        '  --completion  a script for bash: eval "$(keras-transformer --completion)"\n'
         f"  --debug     show the traceback of an error (or set {DEBUG_VARIABLE}=1)"
     )

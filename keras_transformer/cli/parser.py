@@ -148,6 +148,16 @@ class CommandParser:
         names = (field.name for field in dataclasses.fields(options_class))
         return {name: found[name] for name in names if name not in skip and name in found}
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """All flags, in the order in which they were added."""
+        return tuple(self._flags)
+
+    def values(self, flag: str) -> tuple[str, ...]:
+        """Returns the values that the type of a flag names; none if it names none."""
+        keys = {flag_of(key): key for key in self._types if key not in self._positionals}
+        return choices(self._types[keys[flag]]) if flag in keys else ()
+
     def _shown(self, key: str) -> str:
         """Returns what the user types: a flag, or the bare name of a positional."""
         return key if key in self._positionals else flag_of(key)

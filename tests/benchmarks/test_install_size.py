@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "results" / "startup_and_install.md"
 def measured() -> dict[str, tuple[int, int]]:
     """Packages and megabytes of the bare install and of each extra."""
     done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
-    rows = [line.split() for line in done.stdout.splitlines()]
+    rows = [line.split() for line in done.stdout.splitlines()[:-1]]
     return {row[0]: (int(row[1]), int(row[3])) for row in rows}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 
 
@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options = read_fields(given, ImportOptions)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     load_training()
     from keras_transformer.training.transfer.import_run import import_run
 
@@ -53,4 +54,5 @@ def build_parser() -> CommandParser:
     )
     parser.add_positional("model", "Directory that holds the model's files.")
     parser.add_fields(ImportOptions, title="output")
+    parser.add_fields(ThreadOptions, title="machine")
     return parser

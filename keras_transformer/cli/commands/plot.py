@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
 from keras_transformer.cli.families import require_family
-from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import (
     CommandParser,
     UsageError,
@@ -143,6 +143,11 @@ def main(arguments: Sequence[str]) -> int:
 class PlotParser:
     """Reads the kind of picture, then the options of that kind."""
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds."""
+        return tuple(KINDS)
+
     def parse(self, arguments: Sequence[str]) -> Any:
         """Returns the options.
 
@@ -150,6 +155,14 @@ class PlotParser:
             UsageError: The kind or one of its options cannot be understood.
         """
         name, *rest = arguments or [""]
+        return self.of(name).parse(rest)
+
+    def of(self, name: str) -> CommandParser:
+        """Returns the parser of a kind's options.
+
+        Raises:
+            UsageError: There is no such kind.
+        """
         if name not in KINDS:
             hint = did_you_mean(name, KINDS)
             raise UsageError(f"unknown picture {name!r}, expected one of {', '.join(KINDS)}{hint}")
@@ -160,7 +173,7 @@ class PlotParser:
         parser.add_fields(PictureOptions, title="picture")
         for options in kind.options:
             parser.add_fields(options)
-        return parser.parse(rest)
+        return parser
 
 
 def build_parser() -> PlotParser:
@@ -223,6 +236,7 @@ def _draw_alignment(given: Any) -> "Figure":
 
 def _see_pair(given: Any) -> "SeenPair":
     options = read_fields(given, PairOptions)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     require_family(given.run, "encoder-decoder")
     run = load_run(given.run)
     from keras_transformer.plotting.sentences import see_pair
@@ -278,11 +292,14 @@ KINDS = {
     "attention": Kind(
         "attention by layer and head for a sentence pair",
         _draw_attention,
-        (PairOptions, HeadOptions),
+        (PairOptions, HeadOptions, ThreadOptions),
         reads="run",
     ),
     "alignment": Kind(
-        "which source tokens a translation comes from", _draw_alignment, (PairOptions,), reads="run"
+        "which source tokens a translation comes from",
+        _draw_alignment,
+        (PairOptions, ThreadOptions),
+        reads="run",
     ),
     "positions": Kind("the sinusoidal position vectors", _draw_positions, (PositionOptions,)),
     "masks": Kind("the masks of attention", _draw_masks, (MaskOptions,)),

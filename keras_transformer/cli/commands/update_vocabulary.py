@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_transformer.cli.artefact import check_finished_run
-from keras_transformer.cli.keras_side import load_training
+from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.data.sources.files import read_lines
 
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options = read_fields(given, VocabularyOptions)
+    limit_threads(read_fields(given, ThreadOptions).threads)
     check_finished_run(given.model)
     words, target_words = (
         [] if path is None else read_lines(path) for path in (options.words, options.target_words)
@@ -55,4 +56,5 @@ def build_parser() -> CommandParser:
     )
     parser.add_positional("model", "Directory of a finished run.")
     parser.add_fields(VocabularyOptions, title="vocabulary")
+    parser.add_fields(ThreadOptions, title="machine")
     return parser
