@@ -7,6 +7,11 @@ Each number of clients drives both servers in turn; every client checks that eac
 translator's for the very sentence it sent. Prints requests a second, latencies and batch sizes, and
 with `--json FILE` writes all figures to FILE and the table to FILE with the ending .md. Ends with
 status 1 if a request was lost or answered wrongly.
+
+    python benchmarks/serve.py --artefact exported/mine --sentences test.en --clients 32 --soak 1800
+
+drives our server alone for 1,800 seconds, on the loopback interface, while new versions of its
+model are loaded again and again, and prints its memory.
 """
 
 import argparse
@@ -21,6 +26,7 @@ from typing import Any
 
 from load import report
 from load.servers import our_server, plain_server
+from load.soak import soak
 from load.suite import OURS, PLAIN, Load, measure_load
 from speed.arguments import count, items
 from speed.machine import describe_machine
@@ -45,11 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # What was measured before a failure is not lost.
         if options.json is not None:
             options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = write_report(options, result)
+    if options.soak is not None:
+        text = report.soak_table(result["soak"])
+    else:
+        text = write_report(options, result)
     print(text)
     if options.json is not None:
         options.json.with_suffix(".md").write_text(text, encoding="utf-8")
-    if failures := report.failures(result["loads"]):
+    if failures := report.failures(result["loads"]) or report.soak_failures(result.get("soak")):
         sys.exit(f"serve.py: {failures}")
 
 
@@ -59,6 +68,12 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
     Manifest.read(options.artefact)  # Before processes start, whose errors are less clear.
     bare = stack.enter_context(Worker("load.bare", str(options.artefact), name="bare translator"))
     expected = bare.ask("translate", texts=sentences)
+    if options.soak is not None:
+        load = Load(sentences, expected, options.soak, 1)
+        result["soak"] = soak(
+            options.artefact, load, max(options.clients), options.pause, tell_at_once
+        )
+        return
     load = Load(sentences, expected, options.seconds, options.rounds)
     servers = {
         OURS: stack.enter_context(our_server(options.artefact)),
@@ -68,12 +83,15 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
     for clients in options.clients:
         row = measure_load(load, clients, servers, driver, bare)
         result["loads"].append(row)
-        print(
+        tell_at_once(
             f"{clients} clients: {row[OURS]['rate']:,.0f} requests a second against "
-            f"{row[PLAIN]['rate']:,.0f}",
-            file=sys.stderr,
-            flush=True,
+            f"{row[PLAIN]['rate']:,.0f}"
         )
+
+
+def tell_at_once(line: str) -> None:
+    """Writes a line of progress."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
@@ -119,8 +137,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--clients", type=items(count), default="1,16,64", help="clients at the same time")
     add("--seconds", type=float, default=60.0, help="how long each server is driven")
     add("--rounds", type=int, default=3, help="turns that the seconds are cut into")
+    add("--soak", type=float, metavar="SECONDS", help="drive ours alone and load new versions")
+    add("--pause", type=float, default=5.0, help="of a soak: seconds between two versions")
     add("--json", type=Path, metavar="FILE", help="where to write all figures")
     options = parser.parse_args(arguments)
+    if options.soak is not None and (options.soak <= 0 or options.pause < 0):
+        parser.error("--soak must be above 0 and --pause at least 0")
     if options.seconds <= 0 or options.rounds < 1:
         parser.error("--seconds must be above 0 and --rounds at least 1")
     if options.json is not None and not options.json.parent.is_dir():

@@ -10,6 +10,7 @@ from .suite import OURS, PLAIN
 LEAST_RATIO = 3.0
 RATIO_CLIENTS = 64
 MOST_OVER_BARE = 1.3
+_SOAK_LINES = 10
 
 
 def load_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -71,6 +72,34 @@ def failures(rows: Sequence[Mapping[str, Any]]) -> str:
                     f"{found['wrong']} wrong, the first: {found['complaints'][0]}"
                 )
     return "\n".join(lines)
+
+
+def soak_table(found: Mapping[str, Any]) -> str:
+    """Makes a table of a soak's memory, a line for each tenth of its versions, and counts requests.
+
+    Args:
+        found: From `soak`.
+    """
+    samples = found["samples"]
+    chosen = samples[:: max(1, len(samples) // _SOAK_LINES)]
+    lines = [
+        [
+            f"{one['seconds']:,.0f}",
+            str(one["loads"]),
+            f"{one['rss']:.0f}",
+            f"{one['anonymous']:.0f}",
+        ]
+        for one in [*chosen, *samples[-1:]]
+    ]
+    counts = ", ".join(f"{found[name]:,} {name}" for name in ("requests", "lost", "wrong"))
+    return table(["seconds", "loads", "MB", "anonymous MB"], lines) + f"\n{counts}\n"
+
+
+def soak_failures(found: Mapping[str, Any] | None) -> str:
+    """Says what a soak lost or got wrong; "" if nothing, or if there was none."""
+    if found is None or not (found["lost"] or found["wrong"]):
+        return ""
+    return f"{found['lost']} requests lost, {found['wrong']} wrong: {found['complaints'][0]}"
 
 
 def _ratios(row: Mapping[str, Any]) -> list[str]:

@@ -105,6 +105,8 @@ def open_whole_text_translator(
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
+    if runtime.mmap:
+        refuse_for_runs(directory, "--mmap")
     check_finished_run(directory)
     limit_threads(runtime.threads)
     print(

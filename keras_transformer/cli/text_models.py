@@ -93,6 +93,8 @@ def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
+    if runtime.mmap:
+        refuse_for_runs(directory, "--mmap")
     check_finished_run(directory)
     limit_threads(runtime.threads)
     print(

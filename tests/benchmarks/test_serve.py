@@ -56,9 +56,22 @@ def test_a_small_load(benchmarks: Path, artefact: Path, sentences: Path, tmp_pat
     assert "p50 of one client" in done.stdout
 
 
+@pytest.mark.exhaustive
+def test_a_short_soak(benchmarks: Path, artefact: Path, sentences: Path, tmp_path: Path) -> None:
+    asked = ["--clients", "4", "--soak", "4", "--pause", "0.1", "--json", str(tmp_path / "s.json")]
+    done = run(benchmarks, *asked, "--artefact", str(artefact), "--sentences", str(sentences))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["soak"]
+    assert found["requests"] > 0 and found["lost"] == found["wrong"] == 0
+    assert [one["loads"] for one in found["samples"]] == list(range(len(found["samples"])))
+    assert len(found["samples"]) > 2 and all(one["rss"] > 10 for one in found["samples"])
+    assert "| seconds | loads | MB |" in done.stdout and "0 lost, 0 wrong" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--soak", "0"], "--soak must be above 0"),
         (["--clients", "0"], "must be a whole number above 0, got '0'"),
         (["--seconds", "0"], "--seconds must be above 0"),
         (["--json", "no/such/file"], "--json no/such/file: there is no directory no/such"),
