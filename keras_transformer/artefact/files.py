@@ -6,8 +6,9 @@ import hashlib
 import mmap
 import os
 import threading
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,16 +76,16 @@ class ArtefactFiles:
         return content
 
 
-def _read(stream: BinaryIO) -> tuple[str, Bytes]:
+def _read(stream: BufferedReader) -> tuple[str, Bytes]:
     """Returns the SHA-256 of a file's bytes and the bytes, in memory of this process alone."""
     content, digest, size = _aligned(os.fstat(stream.fileno()).st_size), hashlib.sha256(), 0
-    while read := stream.readinto(memoryview(content)[size : size + _BLOCK_BYTES]):  # type: ignore[attr-defined]
-        digest.update(content[size : size + read])
+    while read := stream.readinto(content.data[size : size + _BLOCK_BYTES]):
+        digest.update(content.data[size : size + read])
         size += read
     return digest.hexdigest(), content[:size]
 
 
-def _map(stream: BinaryIO) -> tuple[str, Bytes]:
+def _map(stream: BufferedReader) -> tuple[str, Bytes]:
     content: Any = b""
     if os.fstat(stream.fileno()).st_size:
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
