@@ -15,6 +15,14 @@ from keras_transformer.config.families import config_from_dict
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 
+# What else is read to tell how much memory a search takes.
+_SIZES = (
+    *("max_positions", "num_key_value_heads", "key_dim", "value_dim"),
+    *("num_layers", "num_encoder_layers", "num_decoder_layers"),
+)
+# Far above any model's.
+_LARGEST = 1 << 24
+
 
 def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
     """Checks the fields that are read when an artefact runs.
@@ -34,19 +42,22 @@ def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
             f"special_ids names the id {special_ids.highest}, but the smallest vocabulary has the "
             f"ids 0 to {vocabulary - 1}."
         )
-    if family_of(config) == ENCODER_DECODER:
-        return _check_translator(config, vocabulary)
-    try:
-        config_from_dict(dict(config))
-    except TypeError as error:
-        raise ValueError(f"config: {error}") from error
-
-
-def _check_translator(config: Mapping[str, Any], vocabulary: int) -> None:
-    for name in ("model_dim", "feed_forward_dim"):
+    is_translator = family_of(config) == ENCODER_DECODER
+    if not is_translator:
+        try:
+            config_from_dict(dict(config))
+        except TypeError as error:
+            raise ValueError(f"config: {error}") from error
+    for name in ("model_dim", "feed_forward_dim", "num_heads"):
         _check_size(config, name)
-    if config.get("max_positions") is not None:
-        _check_size(config, "max_positions")
+    for name in _SIZES:
+        if config.get(name) is not None:
+            _check_size(config, name)
+    if is_translator:
+        _check_marks(config, vocabulary)
+
+
+def _check_marks(config: Mapping[str, Any], vocabulary: int) -> None:
     try:
         ids = SentenceMarks(**config.get("marks", {})).ids
     except (TypeError, AttributeError) as error:
@@ -60,7 +71,7 @@ def _check_translator(config: Mapping[str, Any], vocabulary: int) -> None:
 
 def _check_size(config: Mapping[str, Any], name: str, meaning: str = "") -> None:
     size = config.get(name)
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= _LARGEST:
         raise ValueError(
-            f"config must give {name}{meaning or ', an integer of at least 1'}, got {size!r}."
+            f"config must give {name}{meaning}, an integer in 1 to {_LARGEST}, got {size!r}."
         )

@@ -76,10 +76,23 @@ class TokenizerFile(StoredFile):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Graph(StoredFile):
-    """One ONNX graph: its file, and its inputs and outputs in the order they are declared."""
+    """One ONNX graph: its file, and its inputs and outputs in the order they are declared.
+
+    Raises:
+        ValueError: There are none.
+    """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for kind in ("inputs", "outputs"):
+            if not getattr(self, kind):
+                raise ValueError(
+                    f"{self.file} has the {kind} () here, and every graph has some: export the "
+                    "model again."
+                )
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> "Graph":

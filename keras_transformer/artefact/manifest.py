@@ -27,6 +27,7 @@ from keras_transformer.artefact.families import (
     ENCODER_DECODER,
     SHORTLIST,
     family_of,
+    graph_file,
     graph_names,
     later_graphs,
     tokenizer_names,
@@ -34,6 +35,7 @@ from keras_transformer.artefact.families import (
 from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.path_kinds import describe_path
+from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.training_text import TrainingText
 
@@ -127,7 +129,14 @@ class Manifest:
                     f"{', '.join(getattr(self, field)) or 'none'}."
                 )
         check_choice("target", self.target, TARGETS)
+        for name, graph in self.graphs.items():
+            if not graph.file.endswith(graph_file(name)):
+                raise ValueError(
+                    f"graphs gives {name} the file {graph.file}, expected {graph_file(name)}: "
+                    "graphs were exchanged."
+                )
         check_config(self.config, self.special_ids)
+        check_min_score(self.min_score)
         check_operators(self)
         if self.native is not None:
             self.native.check_beside(self.target, self.graphs)
@@ -240,7 +249,7 @@ class Manifest:
         """
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(
                 f"not valid JSON ({error}): the file was cut short or edited; export again."
             ) from error

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
@@ -11,7 +12,11 @@ from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, load_weights
+from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
+
+# What no file is so rounded or compressed as to exceed.
+_WEIGHTS_A_BYTE, _FEW_WEIGHTS = 2, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Imported:
 
     Raises:
         ImportRefusedError: The vocabularies' special ids differ.
+        ValueError: No search has such options.
     """
 
     format: str
@@ -43,6 +49,7 @@ class Imported:
     left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_defaults(self.search)
         source, target = (tokenizer.special_ids for tokenizer in self.tokenizers)
         if source != target:
             raise ImportRefusedError(
@@ -79,6 +86,7 @@ class Imported:
             ImportRefusedError: The weights do not fit the config, or a language must be chosen.
         """
         self._check_languages()
+        self._check_sizes()
         with values_follow():
             model = build_model(self.config, dtype_policy)
         load_weights(
@@ -89,6 +97,17 @@ class Imported:
             unread=self.unread,
         )
         return model
+
+    def _check_sizes(self) -> None:
+        """Refuses a config of far more weights than there are bytes, before memory is taken."""
+        origin = self.tensors.origin
+        found = sum(one.stat().st_size for one in Path(origin).parent.iterdir() if one.is_file())
+        needed = self.config.parameter_count
+        if needed > _WEIGHTS_A_BYTE * found + _FEW_WEIGHTS:
+            raise ImportRefusedError(
+                f"{origin}: the config describes a model of {needed:,} weights, and all files "
+                f"together have {found:,} bytes: config and weights are of different models."
+            )
 
     def _check_languages(self) -> None:
         marks = getattr(self.config, "marks", None)

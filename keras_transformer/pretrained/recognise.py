@@ -1,6 +1,5 @@
 """Recognises the format of a directory: takes its path and returns the model in it, read."""
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,6 +29,7 @@ from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SINGLE_STACKS, read_single_stack
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.values import FileValues, read_json
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers
 
@@ -80,6 +80,16 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
             f"{path} is a preset or a training run of this package: every command takes it as it "
             "is."
         )
+    try:
+        return _read_format(path)
+    except ValueError as error:
+        # What checks a config or makes a vocabulary knows of no files.
+        if str(path) in str(error):
+            raise
+        raise ImportRefusedError(f"{path}: {error}") from error
+
+
+def _read_format(path: Path) -> Imported:
     if is_ctranslate2(path):
         return read_ctranslate2(path)
     if (path / CONFIG).is_file():
@@ -118,12 +128,9 @@ def from_pretrained(
 
 def _read_huggingface(path: Path) -> Imported:
     file = path / CONFIG
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-        kind = config.get("model_type")
-    except (ValueError, AttributeError) as error:
-        raise ImportRefusedError(f"{file} is no JSON object: {error}") from error
-    if kind not in HUGGINGFACE:
+    config = dict(FileValues(file, read_json(file)).values)
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in HUGGINGFACE:
         raise ImportRefusedError(
             f"{file} has model_type {kind!r}, which is unknown: {supported()}."
         )

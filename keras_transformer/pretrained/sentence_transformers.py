@@ -3,7 +3,6 @@ directory of that library and returns the fields of our config that say so, and 
 linear layers.
 """
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any, NamedTuple
 
 from keras_transformer.config.text_vectors import JOINT, DenseConfig, Pooling, check_prompts
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.languages import CONFIG, read_json
+from keras_transformer.pretrained.huggingface.languages import CONFIG, read_values
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.values import FileValues, read_json
 from keras_transformer.pretrained.weight_table import Entry, linear
 
 MODULES = "modules.json"
@@ -109,7 +109,7 @@ def read_embedding(path: Path, max_positions: int | None) -> Embedding | None:
             "dense": tuple(dense),
             "unit_vectors": is_unit,
             "prompts": prompts,
-            "default_prompt": read_json(path / PROMPTS).get("default_prompt_name"),
+            "default_prompt": read_values(path / PROMPTS).text("default_prompt_name", None),
             "max_row_length": _longest(path, max_positions),
         },
         tensors,
@@ -133,14 +133,13 @@ def _in_order(file: Path) -> tuple[Path, list[Path], bool]:
     Raises:
         ImportRefusedError: The file lists other modules, or in another order.
     """
-    listed = _read(file)
-    if not isinstance(listed, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("type"), str) for one in listed
-    ):
+    listed = read_json(file)
+    if not isinstance(listed, list):
         raise ImportRefusedError(f"{file} holds no list of modules.")
+    described = [FileValues(f"{file}: a module", one) for one in listed]
     modules = [
-        Module(one["type"].rpartition(".")[2], file.parent / str(one.get("path", "")))
-        for one in listed
+        Module(one.text("type").rpartition(".")[2], file.parent / one.text("path", ""))
+        for one in described
     ]
     kinds = [module.kind for module in modules if module.kind != _DROPOUT]
     is_unit = kinds[-1:] == [NORMALIZE]
@@ -155,9 +154,7 @@ def _in_order(file: Path) -> tuple[Path, list[Path], bool]:
 
 
 def _pooling(file: Path, *, has_prompts: bool) -> str:
-    values = _read(file)
-    if not isinstance(values, dict):
-        raise ImportRefusedError(f"{file} holds no pooling modes.")
+    values = FileValues(file, read_json(file)).values
     found = [mode for mode in MODES if values.get(f"pooling_mode_{mode}") is True]
     told = values.get("pooling_mode", found)
     modes = told if isinstance(told, list) else [told]
@@ -176,30 +173,25 @@ def _pooling(file: Path, *, has_prompts: bool) -> str:
 
 
 def _dense(file: Path) -> DenseConfig:
-    values = _read(file)
-    if not isinstance(values, dict):
-        raise ImportRefusedError(f"{file} holds no fields of a linear layer.")
+    values = FileValues(file, read_json(file))
     for name in ("module_input_name", "module_output_name"):
-        if values.get(name) not in (None, VECTOR):
+        if values.get(name, VECTOR) != VECTOR:
             raise ImportRefusedError(
                 f"{file} has {name}: {values[name]!r}, and {VECTOR!r} is supported."
             )
-    if values.get("use_residual"):
+    if values.flag("use_residual", False):
         raise ImportRefusedError(f"{file} has use_residual: true, which is not supported.")
-    activation = str(values.get("activation_function") or "Tanh").rpartition(".")[2]
+    activation = (values.text("activation_function", "") or "Tanh").rpartition(".")[2]
     if activation not in ACTIVATIONS:
         raise ImportRefusedError(
             f"{file} has the activation_function {activation}, and {', '.join(ACTIVATIONS)} are "
             "supported."
         )
-    try:
-        return DenseConfig(
-            out_dim=values.get("out_features", 0),
-            activation=ACTIVATIONS[activation],
-            use_bias=values.get("bias", True),
-        )
-    except (TypeError, ValueError) as error:
-        raise ImportRefusedError(f"{file}: {error}") from error
+    return DenseConfig(
+        out_dim=values.integer("out_features", least=1),
+        activation=ACTIVATIONS[activation],
+        use_bias=values.flag("bias", True),
+    )
 
 
 def _prompts(path: Path) -> dict[str, str]:
@@ -209,8 +201,10 @@ def _prompts(path: Path) -> dict[str, str]:
         ImportRefusedError: They are no texts, or the one that is always put there is none of them.
     """
     file = path / PROMPTS
-    values = read_json(file)
-    prompts, chosen = values.get("prompts") or {}, values.get("default_prompt_name")
+    values = read_values(file)
+    given = values.mapping("prompts", None)
+    prompts = {} if given is None else dict(given.values)
+    chosen = values.text("default_prompt_name", None)
     try:
         check_prompts(prompts, chosen)
     except (TypeError, ValueError) as error:
@@ -227,22 +221,15 @@ def _longest(path: Path, max_positions: int | None) -> int | None:
         ImportRefusedError: The file is damaged, or texts are changed before they are tokenized.
     """
     file = path / READING
-    values = _read(file) if file.is_file() else {}
-    if not isinstance(values, dict) or not isinstance(values.get("max_seq_length"), int | None):
-        raise ImportRefusedError(f"{file} holds no max_seq_length that is a number.")
-    if values.get("do_lower_case"):
+    values = read_values(file)
+    if values.get("do_lower_case", None):
         raise ImportRefusedError(
             f"{file} has do_lower_case: true, which is not supported: set it to false and give "
             "texts in lower case, unless the tokenizer makes them so."
         )
-    told = values.get("max_seq_length") or read_json(path / CONFIG).get("model_max_length")
+    # Tokenizers without a limit name an immense number.
+    config = read_values(path / CONFIG)
+    told = values.integer("max_seq_length", None) or config.number("model_max_length", None)
     if told is None or (max_positions is not None and told >= max_positions):
         return None
     return int(told)
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ImportRefusedError(f"{path} cannot be read: {error}") from error

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_models import read_model
+from keras_transformer.pretrained.values import read_json
 from keras_transformer.text.sentencepiece_messages import (
     BPE,
     BYTE,
@@ -57,8 +58,7 @@ def read_pieces(path: Path, name: str) -> Pieces:
     file = path / TOKENIZER
     refuse_pointer(file)
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        return _pieces(values)
+        return _pieces(read_json(file))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, binascii.Error) as error:
         raise ImportRefusedError(
             f"{file} holds no vocabulary of SentencePiece's kind: {error}; put {name} beside it."
@@ -71,7 +71,7 @@ def is_sentencepiece(path: Path) -> bool:
         values = json.loads((path / TOKENIZER).read_text(encoding="utf-8"))
         _model_type(values["model"])
         return any(part["type"] in ("Metaspace", "ByteFallback") for part in _parts(values))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
 
 

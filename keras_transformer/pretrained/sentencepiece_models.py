@@ -2,6 +2,7 @@
 a model that gives these ids by itself, in Python and in TensorFlow graphs.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -25,6 +26,7 @@ from keras_transformer.text.sentencepiece_messages import (
     take_further,
     write_message,
 )
+from keras_transformer.text.subwords.interface import MOST_IDS
 from keras_transformer.text.subwords.sentencepiece_model import UNUSED_PIECE
 from keras_transformer.text.subwords.symbols_apart import ids_in_mark
 from keras_transformer.text.tokenizer import Tokenizer
@@ -59,13 +61,25 @@ def read_model(path: Path) -> Any:
     try:
         content = path.read_bytes()
         sentencepiece.SentencePieceProcessor(model_proto=content)
-        return read_message(content)
+        message = read_message(content)
+        _check_pieces(message)
+        return message
     except FileNotFoundError as error:
         raise ImportRefusedError(
             f"{path} is missing: the tokenizer's SentencePiece model must lie beside the weights."
         ) from error
     except Exception as error:  # SentencePiece and protobuf raise errors of their own.
-        raise ImportRefusedError(f"{path} is no SentencePiece model.") from error
+        raise ImportRefusedError(f"{path} is no SentencePiece model: {error}") from error
+
+
+def _check_pieces(message: Any) -> None:
+    """Raises `ValueError` for pieces that SentencePiece takes and no text can use."""
+    if not any(piece.type == UNKNOWN for piece in message.pieces):
+        raise ValueError("it has no piece for unknown text")
+    for piece in message.pieces:
+        # Bytes that are not UTF-8 stay bytes.
+        if not isinstance(piece.piece, str) or not math.isfinite(piece.score):
+            raise ValueError(f"{piece.piece!r} with the score {piece.score} is no piece")
 
 
 def tokenizer_of(
@@ -114,6 +128,11 @@ def tokenizer_of(
         if piece not in ids:
             raise ImportRefusedError(f"the vocabulary has no piece {piece!r}.")
     size = max(max(by_id) + 1, vocab_size or 0)
+    if size > MOST_IDS or min(by_id) < 0:
+        raise ImportRefusedError(
+            f"the vocabulary has ids from {min(by_id)} to {size - 1}: they must lie in 0 to "
+            f"{MOST_IDS - 1}."
+        )
     if pad not in ids:
         if vocab_size is None or max(by_id) >= vocab_size - 1:
             size = max(size, max(by_id) + 2)

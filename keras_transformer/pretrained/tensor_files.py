@@ -1,10 +1,9 @@
 """Opens files of weights: takes a path and returns tensors by name, read when they are asked for.
 
-safetensors, NumPy's `.npz` and TensorFlow's checkpoints need no PyTorch. A `pytorch_model.bin`
-does, and is read with `weights_only=True`, which never runs code of the file.
+Of safetensors, NumPy's `.npz`, `pytorch_model.bin` and TensorFlow's checkpoints none needs PyTorch,
+and nothing of a file is run.
 """
 
-import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -16,7 +15,9 @@ import numpy.typing as npt
 
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats.pytorch_file import DAMAGE, open_pytorch
 from keras_transformer.pretrained.pointers import refuse_pointer
+from keras_transformer.pretrained.values import FileValues, read_json
 
 Array = npt.NDArray[Any]
 
@@ -66,8 +67,9 @@ def open_huggingface(directory: Path) -> Tensors:
     Raises:
         ImportRefusedError: There are none, or a file is damaged.
     """
-    for name, opened in ((SAFETENSORS, _open_safetensors), (PYTORCH, _open_pytorch)):
+    for name, opened in ((SAFETENSORS, _open_safetensors), (PYTORCH, open_pytorch)):
         if (directory / name).is_file():
+            refuse_pointer(directory / name)
             return Tensors(opened(directory / name), str(directory / name)).renamed(_of_today)
         index = directory / f"{name}.index.json"
         if index.is_file():
@@ -89,14 +91,17 @@ def open_npz(path: Path) -> Tensors:
     # NumPy leaves a file that it cannot read open.
     if not zipfile.is_zipfile(path):
         raise ImportRefusedError(f"{path} is no whole .npz file: its list of arrays is missing.")
-    file = np.load(path, allow_pickle=False)
-    names = list(file.files)
+    try:
+        file = np.load(path, allow_pickle=False)
+        names = list(file.files)
+    except DAMAGE as error:
+        raise ImportRefusedError(f"{path} is no whole .npz file: {error}.") from error
 
     def reader(name: str) -> Callable[[], Array]:
         def read() -> Array:
             try:
                 return file[name]
-            except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+            except DAMAGE as error:
                 raise ImportRefusedError(f"{path}: {name} cannot be read: {error}") from error
 
         return read
@@ -127,7 +132,6 @@ def open_tensorflow(prefix: Path) -> Tensors:
 
 
 def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
-    refuse_pointer(path)
     try:
         import ml_dtypes  # noqa: F401 - NumPy then knows bfloat16.
         from safetensors import SafetensorError, safe_open
@@ -142,40 +146,17 @@ def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
     return {name: partial(file.get_tensor, name) for name in file.keys()}  # noqa: SIM118
 
 
-def _open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
-    refuse_pointer(path)
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f"{path} can only be read by PyTorch, which is not installed: `pip install torch`, or "
-            f"save the model as {SAFETENSORS}."
-        ) from error
-    try:
-        weights = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # Of the file, PyTorch raises errors of half a dozen classes.
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ImportRefusedError(
-            f"{path} holds more than weights, or is damaged; nothing of it was run: {reason}"
-        ) from error
-    return {name: partial(_to_numpy, one) for name, one in weights.items()}
-
-
-def _to_numpy(tensor: Any) -> Array:
-    return tensor.float().numpy()
-
-
 def _open_shards(
     index: Path, opened: Callable[[Path], dict[str, Callable[[], Array]]]
 ) -> dict[str, Callable[[], Array]]:
-    try:
-        places = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        files = {name: index.parent / Path(name).name for name in set(places.values())}
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ImportRefusedError(f"{index} is no index of weights: {error}") from error
+    listed = FileValues(index, read_json(index)).mapping("weight_map")
+    places = {name: listed.text(name) for name in listed.values}
+    files = {name: index.parent / Path(name).name for name in set(places.values())}
     for path in files.values():
         if not path.is_file():
             raise ImportRefusedError(f"{index} names {path.name}, which is missing beside it.")
+    for path in files.values():
+        refuse_pointer(path)
     readers = {name: opened(path) for name, path in files.items()}
     try:
         return {name: readers[file][name] for name, file in places.items()}

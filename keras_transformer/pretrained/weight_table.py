@@ -149,7 +149,10 @@ def load_weights(
                 f"needs {tuple(entry.weight.shape)}: config and weights are of different models."
             )
         if not np.isfinite(array).all():
-            raise ImportRefusedError(f"{origin}: {entry.name} holds values that are not finite.")
+            raise ImportRefusedError(
+                f"{origin}: {entry.name} holds NaN or infinite values: the training diverged, or "
+                "the file is damaged. Take an earlier checkpoint."
+            )
         entry.weight.assign(array)
 
 

@@ -210,7 +210,7 @@ def test_a_config_without_a_width(copy: Path, field: str, value: object) -> None
             del values["config"][field]
 
     edit(copy, change)
-    refused(copy, f"manifest.json: config must give {field}, an integer of at least 1, got")
+    refused(copy, f"manifest.json: config must give {field}, an integer in 1 to 16777216, got")
 
 
 @pytest.mark.parametrize(

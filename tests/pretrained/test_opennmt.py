@@ -91,7 +91,7 @@ def test_another_description_is_named(text: str, copied: Path) -> None:
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("model_description.py", "model_description.py is missing: it says how many heads"),
+        ("model_description.py", "model_description.py is missing. It must say how many heads"),
         ("vocabulary.txt", "vocabulary.txt is missing: put the vocabularies there"),
         ("data.yml", "source_vocabulary.txt is missing: put the vocabularies there"),
         ("sentencepiece.model", "no SentencePiece model of the source: put it there as source.spm"),

@@ -42,8 +42,8 @@ def test_an_empty_directory_says_what_is_supported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "config.json is no JSON object"),
-        ("[]", "config.json is no JSON object"),
+        ("{", "config.json is no JSON: "),
+        ("[]", "config.json must hold names and values, is "),
         ('{"model_type": "whisper"}', "model_type 'whisper', which is unknown: Marian"),
     ],
 )

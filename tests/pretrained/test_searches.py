@@ -9,6 +9,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.pretrained.formats import marian_search
 from keras_transformer.pretrained.huggingface import generation
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.values import FileValues
 
 SPECIAL = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 HUGGINGFACE: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
@@ -60,8 +61,9 @@ def test_of_hugging_face(
 
 @pytest.mark.parametrize(("theirs", "ours", "told"), MARIAN)
 def test_of_marian(theirs: dict[str, Any], ours: dict[str, Any], told: tuple[str, ...]) -> None:
-    assert marian_search.read_search(theirs) == ours
-    assert marian_search.left_out(theirs) == told
+    decoder = FileValues("decoder.yml", theirs)
+    assert marian_search.read_search(decoder) == ours
+    assert marian_search.left_out(decoder) == told
     written = marian_search.write_search(ours)
-    assert marian_search.read_search(written) == ours
+    assert marian_search.read_search(FileValues("decoder.yml", written)) == ours
     assert written.items() <= {"normalize": 0.0, **theirs}.items()

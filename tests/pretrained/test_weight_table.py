@@ -77,7 +77,7 @@ def test_factors_are_undone() -> None:
     [
         ({}, "file lacks the tensor w: the file is not whole"),
         ({"w": draw(2, 2)}, r"w gives a weight of shape \(2, 2\), but the config needs \(2, 3\)"),
-        ({"w": draw(2, 3) * np.nan}, "w holds values that are not finite"),
+        ({"w": draw(2, 3) * np.nan}, "w holds NaN or infinite values: the training diverged"),
         ({"w": draw(2, 3), "extra": draw(1)}, "holds 1 tensors that the model .* such as extra"),
     ],
 )

@@ -2,7 +2,6 @@
 vocabularies, with the SentencePiece models that its users keep beside it.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from keras_transformer.pretrained.sentencepiece_models import (
     tokenizer_of,
 )
 from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.values import FileValues, read_json, read_text
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -61,7 +61,7 @@ def read_ctranslate2(directory: Path) -> Imported:
             f"{tensors.origin} has {found}: of CTranslate2's models, translators with positions in "
             "their embeddings are supported."
         )
-    settings = _json(directory / CONFIG)
+    settings = FileValues(directory / CONFIG, read_json(directory / CONFIG))
     pieces = [_pieces(path) for path in _vocabularies(directory)]
     size = max(len(one) for one in pieces)
     pads = [name for name in ("<pad>", BLANK) if all(name in one for one in pieces)]
@@ -74,7 +74,7 @@ def read_ctranslate2(directory: Path) -> Imported:
     if source.model == target.model:
         target = source
     marks = read_marks(
-        directory / CONFIG, settings, pieces[0], is_marian=_starts_from_zero(tensors)
+        directory / CONFIG, settings.values, pieces[0], is_marian=_starts_from_zero(tensors)
     )
     config = _config(tensors, settings, total, target, pieces[-1], marks)
     return Imported(
@@ -99,37 +99,28 @@ def _vocabularies(directory: Path) -> list[Path]:
 
 
 def _pieces(path: Path) -> list[str]:
-    if path.suffix == ".json":
-        return _json(path)
-    try:
-        return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except FileNotFoundError as error:
-        raise ImportRefusedError(f"{path} is missing beside {MODEL}.") from error
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ImportRefusedError(f"{path} is missing beside {MODEL}.") from error
-    except ValueError as error:
-        raise ImportRefusedError(f"{path} is no JSON: {error}") from error
+    if path.suffix != ".json":
+        return read_text(path).removesuffix("\n").split("\n")
+    pieces = read_json(path)
+    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+        raise ImportRefusedError(f"{path} must be a list of pieces.")
+    return pieces
 
 
 def _tokenizer(
-    directory: Path, side: str, pieces: list[str], settings: dict[str, Any], pad: str, total: int
+    directory: Path, side: str, pieces: list[str], settings: FileValues, pad: str, total: int
 ) -> Tokenizer:
     file = model_beside(directory, side)
     ids = {piece: place for place, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise ImportRefusedError(f"{directory}: a piece of the {side}'s vocabulary occurs twice.")
-    eos, unk = settings.get("eos_token") or "</s>", settings.get("unk_token") or "<unk>"
+    eos, unk = settings.text("eos_token", "") or "</s>", settings.text("unk_token", "") or "<unk>"
     return tokenizer_of(read_model(file), eos=eos, unk=unk, pad=pad, ids=ids, vocab_size=total)
 
 
 def _config(
     tensors: Tensors,
-    settings: dict[str, Any],
+    settings: FileValues,
     total: int,
     target: Tokenizer,
     pieces: list[str],
@@ -139,7 +130,7 @@ def _config(
         return int(tensors[key]) if key in tensors else default
 
     width = int(tensors["decoder/embeddings/weight"].shape[1])
-    special, start = target.special_ids, settings.get("decoder_start_token")
+    special, start = target.special_ids, settings.text("decoder_start_token", None)
     if _starts_from_zero(tensors):
         decoder_start = special.pad
     elif start in pieces:
@@ -166,7 +157,7 @@ def _config(
         num_decoder_layers=_count(tensors, "decoder"),
         activation=activation,
         norm="pre" if number("decoder/pre_norm") else "post",
-        layer_norm_epsilon=float(settings.get("layer_norm_epsilon") or 1e-5),
+        layer_norm_epsilon=settings.number("layer_norm_epsilon", 0.0) or 1e-5,
         embedding_norm="encoder/layernorm_embedding/gamma" in tensors,
         scale_embeddings=_scales_embeddings(tensors, width),
         special_ids=SpecialIds(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -28,6 +27,7 @@ from keras_transformer.pretrained.sentencepiece_models import (
     tokenizer_of,
 )
 from keras_transformer.pretrained.tensor_files import Tensors, open_npz
+from keras_transformer.pretrained.values import FileValues, read_text, read_yaml
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -87,7 +87,10 @@ def read_marian(directory: Path) -> Imported:
         raise ImportRefusedError(f"{directory} holds several models ({names}): leave one there.")
     tensors = open_npz(found[0])
     options = _options(tensors)
-    sizes = [int(size) for size in options["dim-vocabs"]]
+    sizes = [
+        FileValues(options.origin, {"dim-vocabs": size}).vocab_size("dim-vocabs")
+        for size in options.sequence("dim-vocabs")
+    ]
     files = _vocabularies(directory, found[0])
     total = max(sizes) + 1
     ids = [None if path.suffix == ".spm" else read_vocabulary(path) for path in files]
@@ -129,13 +132,13 @@ def _models(directory: Path) -> list[Path]:
     return found
 
 
-def _options(tensors: Tensors) -> dict[str, Any]:
-    text = tensors[OPTIONS].tobytes().decode("utf-8").rstrip("\0")
+def _options(tensors: Tensors) -> FileValues:
+    origin = f"{tensors.origin}: {OPTIONS}"
     try:
-        options = yaml.safe_load(text)
-        options["dim-vocabs"]
-    except (yaml.YAMLError, TypeError, KeyError) as error:
-        raise ImportRefusedError(f"{tensors.origin}: {OPTIONS} cannot be read: {error}") from error
+        text = tensors[OPTIONS].tobytes().decode("utf-8").rstrip("\0")
+    except UnicodeDecodeError as error:
+        raise ImportRefusedError(f"{origin} is not text in UTF-8: {error}.") from error
+    options = FileValues(origin, read_yaml(origin, text))
     for name, expected in _FIXED.items():
         value = options.get(name, expected)
         if value != expected:
@@ -145,24 +148,25 @@ def _options(tensors: Tensors) -> dict[str, Any]:
     return options
 
 
-def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> TransformerConfig:
+def _config(options: FileValues, total: int, vocabulary: SpecialIds) -> TransformerConfig:
     steps = tuple(
-        options.get(f"transformer-{name}", "")
+        options.text(f"transformer-{name}", "")
         for name in ("preprocess", "postprocess", "postprocess-top")
     )
-    activation = options["transformer-ffn-activation"]
+    activation = options.text("transformer-ffn-activation")
     if steps not in NORMS or activation not in ACTIVATIONS:
         raise ImportRefusedError(
             f"the model has transformer-preprocess, -postprocess and -postprocess-top {steps} and "
             f"transformer-ffn-activation {activation!r}: of these {list(NORMS)} and "
             f"{list(ACTIVATIONS)} are supported."
         )
-    autoregression = options.get("transformer-decoder-autoreg", _ATTENDS[0])
-    first = (autoregression, options.get("dec-cell") if autoregression == "rnn" else None)
+    autoregression = options.text("transformer-decoder-autoreg", _ATTENDS[0])
+    cell = options.text("dec-cell", None)
+    first = (autoregression, cell if autoregression == "rnn" else None)
     if first not in AUTOREGRESSIONS:
         raise ImportRefusedError(
             f"the model has transformer-decoder-autoreg: {first[0]!r} and dec-cell: "
-            f"{options.get('dec-cell')!r}, and only 'self-attention', or 'rnn' with 'ssru', is "
+            f"{cell!r}, and only 'self-attention', or 'rnn' with 'ssru', is "
             "supported."
         )
     sharing = "none"
@@ -177,11 +181,11 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
         target_vocab_size=total,
         share_embeddings=sharing,  # type: ignore[arg-type]
         logit_bias=True,
-        model_dim=int(options["dim-emb"]),
-        feed_forward_dim=int(options["transformer-dim-ffn"]),
-        num_heads=int(options["transformer-heads"]),
-        num_encoder_layers=int(options["enc-depth"]),
-        num_decoder_layers=int(options["dec-depth"]),
+        model_dim=options.integer("dim-emb"),
+        feed_forward_dim=options.integer("transformer-dim-ffn"),
+        num_heads=options.integer("transformer-heads"),
+        num_encoder_layers=options.integer("enc-depth"),
+        num_decoder_layers=options.integer("dec-depth"),
         decoder_recurrence=AUTOREGRESSIONS[first],
         activation=ACTIVATIONS[activation],
         norm=NORMS[steps],  # type: ignore[arg-type]
@@ -194,7 +198,7 @@ def _config(options: dict[str, Any], total: int, vocabulary: SpecialIds) -> Tran
 def _vocabularies(directory: Path, model: Path) -> list[Path]:
     """Returns the vocabularies of source and target."""
     if any(directory.glob("*decoder.yml")):
-        named = _decoder(directory).get("vocabs") or []
+        named = _decoder(directory).sequence("vocabs", [])
         files = [directory / Path(str(name)).name for name in named]
     else:
         # Where there are ids of pieces, those of a SentencePiece model are not the model's.
@@ -215,17 +219,11 @@ def _side(path: Path) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _decoder(directory: Path) -> dict[str, Any]:
-    """Returns what the directory's `decoder.yml` says; {} if there is none."""
+def _decoder(directory: Path) -> FileValues:
+    """Returns what the directory's `decoder.yml` says; nothing if there is none."""
     for path in sorted(directory.glob("*decoder.yml")):
-        try:
-            found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise ImportRefusedError(f"{path} is no YAML: {error}") from error
-        if not isinstance(found, dict):
-            raise ImportRefusedError(f"{path} must name options of Marian, and is a {found!r}.")
-        return found
-    return {}
+        return FileValues(path, read_yaml(path, read_text(path)))
+    return FileValues(directory, {})
 
 
 def _tokenizer(path: Path, side: str, ids: dict[str, int] | None, total: int) -> Tokenizer:

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.pretrained.errors import ImportRefusedError
@@ -23,6 +21,7 @@ from keras_transformer.pretrained.sentencepiece_models import (
     tokenizer_of,
 )
 from keras_transformer.pretrained.tensor_files import Tensors, open_tensorflow
+from keras_transformer.pretrained.values import FileValues, read_text, read_yaml
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -95,7 +94,7 @@ def _newest(directory: Path) -> Path:
     found = [path.with_suffix("") for path in sorted(directory.glob("*.index"))]
     state = directory / "checkpoint"
     if state.is_file():
-        named = re.search(r'^model_checkpoint_path: "(.*)"', state.read_text(encoding="utf-8"))
+        named = re.search(r'^model_checkpoint_path: "(.*)"', read_text(state))
         if named and directory / Path(named[1]).name in found:
             return directory / Path(named[1]).name
     if len(found) != 1:
@@ -127,12 +126,10 @@ def _vocabularies(directory: Path) -> list[Path]:
     names = ["source_vocabulary", "target_vocabulary"]
     found = [f"{name}.txt" for name in names]
     for path in sorted(directory.glob("*.yml")):
-        try:
-            data = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("data") or {}
-        except (yaml.YAMLError, AttributeError) as error:
-            raise ImportRefusedError(f"{path} cannot be read: {error}") from error
-        if all(name in data for name in names):
-            found = [Path(str(data[name])).name for name in names]
+        values = FileValues(path, read_yaml(path, read_text(path)) or {})
+        data = values.mapping("data", FileValues(path, {}))
+        if all(name in data.values for name in names):
+            found = [Path(data.text(name)).name for name in names]
     files = [directory / name for name in found]
     for file in files:
         if not file.is_file():
@@ -145,7 +142,7 @@ def _vocabularies(directory: Path) -> list[Path]:
 
 def _tokens(vocabulary: Path) -> list[str]:
     """Returns the tokens of a vocabulary, in the order of their ids."""
-    tokens = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    tokens = read_text(vocabulary).removesuffix("\n").split("\n")
     if tokens[:3] != ["<blank>", "<s>", "</s>"] or len(set(tokens)) < len(tokens):
         raise ImportRefusedError(
             f"{vocabulary} must list different tokens, beginning with <blank>, <s> and </s>."
@@ -156,12 +153,12 @@ def _tokens(vocabulary: Path) -> list[str]:
 def _described(path: Path) -> dict[str, Any]:
     """Returns what a description says that the weights do not: heads and activation."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+        tree = ast.parse(read_text(path))
+    except ImportRefusedError as error:
         raise ImportRefusedError(
-            f"{path} is missing: it says how many heads the model has, as OpenNMT-tf writes it."
+            f"{error} It must say how many heads the model has, as OpenNMT-tf writes it."
         ) from error
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ImportRefusedError(f"{path} cannot be read: {error}") from error
     found: dict[str, Any] = {}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]

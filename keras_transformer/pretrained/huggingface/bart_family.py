@@ -177,26 +177,26 @@ def _config(
 ) -> TransformerConfig:
     positions = dict(variant.positions)
     if positions["positions"] == "learned":
-        positions["max_positions"] = int(fields["max_position_embeddings"])
+        positions["max_positions"] = fields.integer("max_position_embeddings")
     sides = ("vocab_size",) * 2 if variant.is_shared else variant.sides
-    source_size, target_size = (int(fields[name]) for name in sides)
+    source_size, target_size = (fields.vocab_size(name) for name in sides)
     return TransformerConfig(
         source_vocab_size=source_size,
         target_vocab_size=target_size,
         share_embeddings=sharing,  # type: ignore[arg-type]
-        model_dim=int(fields["d_model"]),
-        feed_forward_dim=int(fields["encoder_ffn_dim"]),
-        num_heads=int(fields["encoder_attention_heads"]),
-        num_encoder_layers=int(fields["encoder_layers"]),
-        num_decoder_layers=int(fields["decoder_layers"]),
+        model_dim=fields.integer("d_model"),
+        feed_forward_dim=fields.integer("encoder_ffn_dim"),
+        num_heads=fields.integer("encoder_attention_heads"),
+        num_encoder_layers=fields.integer("encoder_layers"),
+        num_decoder_layers=fields.integer("decoder_layers"),
         activation=fields.activation("activation_function"),
-        dropout=float(fields.get("dropout", 0.1)),
-        attention_dropout=float(fields.get("attention_dropout", 0.0)),
-        activation_dropout=float(fields.get("activation_dropout", 0.0)),
+        dropout=fields.number("dropout", 0.1),
+        attention_dropout=fields.number("attention_dropout", 0.0),
+        activation_dropout=fields.number("activation_dropout", 0.0),
         norm=variant.norm,  # type: ignore[arg-type]
         layer_norm_epsilon=1e-5,
         embedding_norm=variant.embedding_norm,
-        scale_embeddings=bool(fields.get("scale_embedding", False)),
+        scale_embeddings=fields.flag("scale_embedding", False),
         logit_bias=variant.logit_bias,
         special_ids=vocabularies.special_ids,
         marks=vocabularies.marks,

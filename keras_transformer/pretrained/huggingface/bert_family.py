@@ -122,24 +122,24 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
     fields.require(position_embedding_type="absolute", is_decoder=False)
     is_roberta = fields["model_type"] in ("roberta", "xlm-roberta", "mpnet")
     # RoBERTa counts positions from behind its padding's id.
-    offset = int(fields.get("pad_token_id", 1)) + 1 if is_roberta else 0
+    offset = fields.integer("pad_token_id", 1) + 1 if is_roberta else 0
     head, labels = _head(fields, tensors, "Bert")
     if is_roberta and head == "masked_lm":
         # The head's own activation, whatever the config says.
         fields.require(hidden_act="gelu")
     return EncoderConfig(
-        vocab_size=int(fields["vocab_size"]),
-        model_dim=int(fields["hidden_size"]),
-        feed_forward_dim=int(fields["intermediate_size"]),
-        num_heads=int(fields["num_attention_heads"]),
-        num_layers=int(fields["num_hidden_layers"]),
+        vocab_size=fields.vocab_size(),
+        model_dim=fields.integer("hidden_size"),
+        feed_forward_dim=fields.integer("intermediate_size"),
+        num_heads=fields.integer("num_attention_heads"),
+        num_layers=fields.integer("num_hidden_layers"),
         activation=fields.activation("hidden_act", "gelu"),
-        dropout=float(fields.get("hidden_dropout_prob", 0.1)),
-        attention_dropout=float(fields.get("attention_probs_dropout_prob", 0.1)),
-        layer_norm_epsilon=float(fields.get("layer_norm_eps", 1e-12)),
-        max_positions=int(fields["max_position_embeddings"]) - offset,
+        dropout=fields.number("hidden_dropout_prob", 0.1),
+        attention_dropout=fields.number("attention_probs_dropout_prob", 0.1),
+        layer_norm_epsilon=fields.number("layer_norm_eps", 1e-12),
+        max_positions=fields.integer("max_position_embeddings") - offset,
         position_offset=offset,
-        num_token_types=int(fields.get("type_vocab_size", 2)),
+        num_token_types=fields.integer("type_vocab_size", 2),
         pooler=any(name.endswith(_POOLERS) for name in tensors),
         head=head,  # type: ignore[arg-type]
         labels=labels,
@@ -162,15 +162,15 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     head, labels = _head(fields, tensors, "DistilBert")
     has_pooler = any(name.endswith(_POOLERS) for name in tensors)
     return EncoderConfig(
-        vocab_size=int(fields["vocab_size"]),
-        model_dim=int(fields["dim"]),
-        feed_forward_dim=int(fields["hidden_dim"]),
-        num_heads=int(fields["n_heads"]),
-        num_layers=int(fields["n_layers"]),
+        vocab_size=fields.vocab_size(),
+        model_dim=fields.integer("dim"),
+        feed_forward_dim=fields.integer("hidden_dim"),
+        num_heads=fields.integer("n_heads"),
+        num_layers=fields.integer("n_layers"),
         activation=fields.activation("activation", "gelu"),
-        dropout=float(fields.get("dropout", 0.1)),
-        attention_dropout=float(fields.get("attention_dropout", 0.1)),
-        max_positions=int(fields["max_position_embeddings"]),
+        dropout=fields.number("dropout", 0.1),
+        attention_dropout=fields.number("attention_dropout", 0.1),
+        max_positions=fields.integer("max_position_embeddings"),
         num_token_types=0,
         pooler=has_pooler,
         pooler_activation="relu" if has_pooler else "tanh",
@@ -187,7 +187,7 @@ def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tupl
     """
     is_masked = any(one.masked[2] in tensors for one in (BERT, ROBERTA, DISTILBERT))
     told = f"{name}ForMaskedLM" if is_masked else f"{name}Model"
-    architecture = str(fields.get("architectures", [told])[0])
+    architecture = fields.first_text("architectures", told)
     ending = next((end for end in HEADS if architecture.endswith(end)), None)
     if ending is None:
         raise ImportRefusedError(
@@ -199,8 +199,7 @@ def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tupl
         _check_tied(fields, tensors)
     if head not in ("classification", "tagging"):
         return head, ()
-    by_number = fields.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
-    labels = tuple(by_number[number] for number in sorted(by_number, key=int))
+    labels = _labels(fields)
     if head == "tagging":
         return head, labels
     if len(labels) == 1:
@@ -208,6 +207,17 @@ def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tupl
         return "regression", ()
     fields.require(problem_type="single_label_classification")
     return head, labels
+
+
+def _labels(fields: Fields) -> tuple[str, ...]:
+    """Returns the names of classes or tags, in the order of their numbers."""
+    named = fields.mapping("id2label", None)
+    if named is None:
+        return ("LABEL_0", "LABEL_1")
+    for number in named.values:
+        if not number.isdecimal():
+            raise ImportRefusedError(f"{named.origin} has {number!r}, which is no number.")
+    return tuple(named.text(number) for number in sorted(named.values, key=int))
 
 
 def _check_tied(fields: Fields, tensors: Tensors) -> None:

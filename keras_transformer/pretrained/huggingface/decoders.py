@@ -12,6 +12,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.values import FileValues
 from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
 
 _EMBEDDINGS, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -33,19 +34,19 @@ def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> De
             f"{tensors.origin} holds an {_HEAD} that differs from the embeddings: a GPT-2 whose "
             "head is not tied to them is not supported."
         )
-    width = int(fields["n_embd"])
+    width = fields.integer("n_embd")
     return DecoderConfig(
         vocab_size=_rows(fields, special_ids),
         model_dim=width,
-        feed_forward_dim=int(fields.get("n_inner", 4 * width)),
-        num_heads=int(fields["n_head"]),
-        num_layers=int(fields["n_layer"]),
-        max_positions=int(fields["n_positions"]),
+        feed_forward_dim=fields.integer("n_inner", 4 * width),
+        num_heads=fields.integer("n_head"),
+        num_layers=fields.integer("n_layer"),
+        max_positions=fields.integer("n_positions"),
         activation=fields.activation("activation_function", "gelu_new"),
-        layer_norm_epsilon=float(fields.get("layer_norm_epsilon", 1e-5)),
-        dropout=float(fields.get("resid_pdrop", 0.1)),
-        attention_dropout=float(fields.get("attn_pdrop", 0.1)),
-        logit_bias=special_ids.pad >= int(fields["vocab_size"]),
+        layer_norm_epsilon=fields.number("layer_norm_epsilon", 1e-5),
+        dropout=fields.number("resid_pdrop", 0.1),
+        attention_dropout=fields.number("attn_pdrop", 0.1),
+        logit_bias=special_ids.pad >= fields.vocab_size(),
         special_ids=special_ids,
     )
 
@@ -78,40 +79,41 @@ def _gpt2_body(tensors: Tensors) -> str:
 def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Llama, or of a model that differs by its sizes only."""
     fields.require(attention_bias=False, mlp_bias=False, rope_scaling=None, sliding_window=None)
-    rope = fields.get("rope_parameters", {})
-    if rope.get("rope_type", "default") != "default":
+    rope = fields.mapping("rope_parameters", FileValues(fields.path, {}))
+    kind = rope.get("rope_type", "default")
+    if kind != "default":
         raise ImportRefusedError(
-            f"{fields.path} has rope_parameters of the type {rope['rope_type']!r}, and only "
-            "'default' is supported."
+            f"{fields.path} has rope_parameters of the type {kind!r}, and only 'default' is "
+            "supported."
         )
     if any(name.endswith("q_proj.bias") for name in tensors):
         raise ImportRefusedError(
             f"{fields.path} is of a model whose queries, keys and values alone have biases: it is "
             "not supported."
         )
-    heads, width = int(fields["num_attention_heads"]), int(fields["hidden_size"])
-    head_dim = int(fields.get("head_dim", width // heads))
+    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    head_dim = fields.integer("head_dim", width // heads)
     return DecoderConfig(
         vocab_size=_rows(fields, special_ids),
         model_dim=width,
-        feed_forward_dim=int(fields["intermediate_size"]),
+        feed_forward_dim=fields.integer("intermediate_size"),
         num_heads=heads,
-        num_key_value_heads=int(fields.get("num_key_value_heads", heads)),
+        num_key_value_heads=fields.integer("num_key_value_heads", heads),
         key_dim=head_dim,
         value_dim=head_dim,
-        num_layers=int(fields["num_hidden_layers"]),
+        num_layers=fields.integer("num_hidden_layers"),
         positions="none",
         max_positions=None,
-        rotary_base=float(rope.get("rope_theta", fields.get("rope_theta", 10_000.0))),
+        rotary_base=rope.number("rope_theta", fields.number("rope_theta", 10_000.0)),
         activation=fields.activation("hidden_act", "silu"),
         gated_feed_forward=True,
         norm_kind="rms_norm",
-        layer_norm_epsilon=float(fields.get("rms_norm_eps", 1e-6)),
+        layer_norm_epsilon=fields.number("rms_norm_eps", 1e-6),
         use_bias=False,
         dropout=0.0,
-        attention_dropout=float(fields.get("attention_dropout", 0.0)),
-        tied_head=bool(fields.get("tie_word_embeddings", False)) and _is_tied(tensors, _EMBEDDINGS),
-        logit_bias=special_ids.pad >= int(fields["vocab_size"]),
+        attention_dropout=fields.number("attention_dropout", 0.0),
+        tied_head=fields.flag("tie_word_embeddings", False) and _is_tied(tensors, _EMBEDDINGS),
+        logit_bias=special_ids.pad >= fields.vocab_size(),
         special_ids=special_ids,
     )
 
@@ -147,7 +149,7 @@ def _is_tied(tensors: Tensors, embeddings: str) -> bool:
 
 def _rows(fields: Fields, special_ids: SpecialIds) -> int:
     """Returns the size of the vocabulary, with a row for a padding that theirs may lack."""
-    return max(int(fields["vocab_size"]), special_ids.pad + 1)
+    return max(fields.vocab_size(), special_ids.pad + 1)
 
 
 def _never_padding(config: DecoderConfig) -> Any:

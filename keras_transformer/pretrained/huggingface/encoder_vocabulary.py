@@ -36,6 +36,6 @@ def encoder_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         read.model,
         bos="<s>",
         ids=ids,
-        vocab_size=int(fields["vocab_size"]),
+        vocab_size=fields.vocab_size(),
         symbols=(MASK_PIECE,),
     )

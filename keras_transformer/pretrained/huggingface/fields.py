@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.values import FileValues
+from keras_transformer.text.subwords.interface import MOST_IDS
 
 # Hugging Face's names of activations → Keras's.
 ACTIVATIONS = {
@@ -18,7 +20,7 @@ ACTIVATIONS = {
 }
 
 
-class Fields:
+class Fields(FileValues):
     """The fields of a config.
 
     Args:
@@ -31,22 +33,22 @@ class Fields:
     """
 
     def __init__(self, path: Path, values: Mapping[str, Any]) -> None:
+        super().__init__(path, values)
         self.path = path
-        self.values = values
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.values:
-            raise ImportRefusedError(f"{self.path} lacks the field {name}.")
-        return self.values[name]
+    def token_id(self, name: str) -> int | None:
+        """Returns the id of a token; None if there is none, which some write as -1."""
+        found = self.integer(name, -1, least=-1, most=MOST_IDS)
+        return None if found == -1 else int(found)
 
-    def get(self, name: str, default: Any) -> Any:
-        """Returns a field, or what the library takes for it if it is missing or null."""
-        value = self.values.get(name)
-        return default if value is None else value
+    def first_text(self, name: str, default: str) -> str:
+        """Returns the first string of a list; the default of an empty one, too."""
+        listed = self.sequence(name, [default]) or [default]
+        return str(FileValues(self.origin, {name: listed[0]}).text(name))
 
     def activation(self, name: str, default: str | None = None) -> str:
         """Returns our name of an activation."""
-        theirs = self[name] if default is None else self.get(name, default)
+        theirs = self.text(name) if default is None else self.text(name, default)
         if theirs not in ACTIVATIONS:
             raise ImportRefusedError(
                 f"{self.path} has {name}: {theirs!r}, and only {', '.join(ACTIVATIONS)} are "

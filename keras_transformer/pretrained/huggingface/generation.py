@@ -8,7 +8,9 @@ from typing import Any
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.languages import read_json
+from keras_transformer.pretrained.huggingface.languages import read_values
+from keras_transformer.pretrained.values import FileValues
+from keras_transformer.text.subwords.interface import MOST_IDS
 
 GENERATION = "generation_config.json"
 FORCED_FIRST, FORCED_LAST = "forced_bos_token_id", "forced_eos_token_id"
@@ -25,6 +27,7 @@ _SAME = {
     "max_new_tokens": "max_length",
     "min_new_tokens": "min_length",
 }
+_REAL = ("length_penalty", "repetition_penalty", "temperature", "top_p")
 # As we name them. Theirs count the decoder's first token, and the numbers of new tokens win.
 _WITH_START = ("max_length", "min_length")
 _EARLY_STOPPING = {False: "likely", True: "first", "never": "exact"}
@@ -51,9 +54,10 @@ _UNKNOWN: dict[str, tuple[Any, ...]] = {
 }
 
 
-def read_generation(path: Path, fields: Fields) -> Mapping[str, Any]:
+def read_generation(path: Path, fields: Fields) -> FileValues:
     """Returns the directory's `generation_config.json`, or in older files the model's config."""
-    return read_json(path / GENERATION) or fields.values
+    found = read_values(path / GENERATION)
+    return found if found.values else fields
 
 
 def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str, Any]:
@@ -67,14 +71,14 @@ def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str
     theirs = read_generation(path, fields)
     found = _common(theirs, special_ids)
     for name in _WITH_START:
-        if theirs.get(name) is not None:
-            found.setdefault(name, max(int(theirs[name]) - 1, name == "max_length"))
+        if theirs.get(name, None) is not None:
+            found.setdefault(name, max(theirs.integer(name) - 1, int(name == "max_length")))
     if "max_length" in found and _forces_end(theirs, special_ids):
         # It takes the last place of what is longer; ours ends there without it.
         found["max_length"] = max(found["max_length"] - 1, found.get("min_length", 1), 1)
-    first = theirs.get(FORCED_FIRST)
+    first = theirs.integer(FORCED_FIRST, None, most=MOST_IDS)
     if first is not None and first not in special_ids.never_generated:
-        found["forced_tokens"] = [[0, int(first)]]
+        found["forced_tokens"] = [[0, first]]
     return found
 
 
@@ -89,21 +93,21 @@ def read_decoder_search(path: Path, fields: Fields, special_ids: SpecialIds) -> 
 def left_out(path: Path, fields: Fields, special_ids: SpecialIds) -> tuple[str, ...]:
     """Returns what `generation_config.json` says that no option of ours does: "name=value"."""
     theirs = read_generation(path, fields)
-    unknown = {name: theirs.get(name) for name in _UNKNOWN}
+    unknown = {name: theirs.get(name, None) for name in _UNKNOWN}
     found = {
         name: value
         for name, value in unknown.items()
         if value is not None and value not in _UNKNOWN[name]
     }
-    if theirs.get(FORCED_LAST) is not None and not _forces_end(theirs, special_ids):
+    if theirs.get(FORCED_LAST, None) is not None and not _forces_end(theirs, special_ids):
         found[FORCED_LAST] = theirs[FORCED_LAST]
-    if float(theirs.get("length_penalty") or 0.0) < 0.0:
+    if theirs.number("length_penalty", 0.0) < 0.0:
         found["length_penalty"] = theirs["length_penalty"]
     return tuple(f"{name}={value!r}" for name, value in found.items())
 
 
-def _forces_end(theirs: Mapping[str, Any], special_ids: SpecialIds) -> bool:
-    last = theirs.get(FORCED_LAST)
+def _forces_end(theirs: FileValues, special_ids: SpecialIds) -> bool:
+    last = theirs.get(FORCED_LAST, None)
     return special_ids.eos in (last if isinstance(last, list) else [last])
 
 
@@ -135,8 +139,9 @@ def write_search(search: Mapping[str, Any], marks: Collection[int] = ()) -> dict
     return found
 
 
-def _common(theirs: Mapping[str, Any], special_ids: SpecialIds) -> dict[str, Any]:
-    found = {ours: theirs[name] for name, ours in _SAME.items() if theirs.get(name) is not None}
+def _common(theirs: FileValues, special_ids: SpecialIds) -> dict[str, Any]:
+    found = {ours: _same(theirs, name) for name, ours in _SAME.items()}
+    found = {ours: value for ours, value in found.items() if value is not None}
     # Some write 0 for what they do not use.
     for name in ("temperature", "top_p"):
         if found.get(name) == 0:
@@ -146,16 +151,22 @@ def _common(theirs: Mapping[str, Any], special_ids: SpecialIds) -> dict[str, Any
     if "length_penalty" in found:
         found["length_penalty_type"] = "exponent"
         # Theirs may be negative, for translations as short as possible.
-        found["length_penalty"] = max(float(found["length_penalty"]), 0.0)
-    if theirs.get("do_sample") is True:
+        found["length_penalty"] = max(found["length_penalty"], 0.0)
+    if theirs.get("do_sample", None) is True:
         found.setdefault("top_k", _THEIR_TOP_K)
-    if theirs.get("early_stopping") in _EARLY_STOPPING:
-        found["early_stopping"] = _EARLY_STOPPING[theirs["early_stopping"]]
+    early = theirs.get("early_stopping", None)
+    if isinstance(early, bool | str) and early in _EARLY_STOPPING:
+        found["early_stopping"] = _EARLY_STOPPING[early]
     # No search of ours generates these anyway.
     never = [[token] for token in special_ids.never_generated]
-    suppressed = [[token] for token in theirs.get("suppress_tokens") or ()]
-    rows = [*(theirs.get("bad_words_ids") or ()), *suppressed]
-    banned = [row for row in rows if list(row) not in never]
+    suppressed = [[token] for token in theirs.sequence("suppress_tokens", [])]
+    rows = [*theirs.sequence("bad_words_ids", []), *suppressed]
+    banned = [row for row in rows if row not in never]
     if banned:
         found["banned_sequences"] = banned
     return found
+
+
+def _same(theirs: FileValues, name: str) -> Any:
+    read = theirs.number if name in _REAL else theirs.integer
+    return read(name, None)

@@ -3,7 +3,6 @@ and returns the tokenizer with the special ids that the model was trained with.
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.distribution import install_command
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.languages import CONFIG, read_json
+from keras_transformer.pretrained.huggingface.languages import CONFIG, read_object
 from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_json import TOKENIZER
+from keras_transformer.pretrained.values import read_text
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -36,12 +36,13 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
     if not begins:
         eos = eos_of(fields)
         # A prompt begins where a text ended, or with the token that is named so.
-        start = fields.get("decoder_start_token_id", fields.get("bos_token_id", None))
+        start = fields.token_id("decoder_start_token_id")
+        start = fields.token_id("bos_token_id") if start is None else start
         found = dataclasses.replace(
             found,
             bos=None,
             eos=found.eos if eos is None else eos,
-            decoder_start=found.decoder_start if start is None else int(start),
+            decoder_start=found.decoder_start if start is None else start,
         )
     try:
         return Tokenizer(content, found)
@@ -53,15 +54,17 @@ def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds
     eos = eos_of(fields)
     if eos is None:
         raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
-    pad = fields.get("pad_token_id", None)
-    pad = int(fields["vocab_size"]) if pad in (None, eos) else int(pad)
+    pad = fields.token_id("pad_token_id")
+    pad = fields.vocab_size() if pad in (None, eos) else pad
     return SpecialIds(pad=pad, unk=None, bos=None, eos=eos)
 
 
 def eos_of(fields: Fields) -> int | None:
     """Returns the id that ends a text, the first where a config lists several."""
-    eos = fields.get("eos_token_id", None)
-    return None if eos is None else int(eos[0] if isinstance(eos, list) else eos)
+    several = fields.get("eos_token_id", None)
+    if isinstance(several, list) and several:
+        fields = Fields(fields.path, {"eos_token_id": several[0]})
+    return fields.token_id("eos_token_id")
 
 
 def _content(path: Path) -> bytes:
@@ -90,8 +93,8 @@ def _tokenizers() -> Any:
 
 def _wordpiece(path: Path) -> Any:
     """Makes the tokenizer of a BERT's or MPNet's `vocab.txt`, which have other special tokens."""
-    library, config = _tokenizers(), read_json(path / CONFIG)
-    pieces = (path / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    library, config = _tokenizers(), read_object(path / CONFIG)
+    pieces = read_text(path / "vocab.txt").split("\n")
     named: Any = {}
     if "[CLS]" not in pieces:
         named = dict(sep_token="</s>", cls_token="<s>", pad_token="<pad>", mask_token="<mask>")
@@ -106,13 +109,13 @@ def _wordpiece(path: Path) -> Any:
 
 def _byte_level(path: Path) -> Any:
     """Makes the tokenizer of a GPT-2's or RoBERTa's files."""
-    library, config = _tokenizers(), read_json(path / CONFIG)
+    library, config = _tokenizers(), read_object(path / CONFIG)
     made = library.ByteLevelBPETokenizer(
         str(path / "vocab.json"),
         str(path / "merges.txt"),
         add_prefix_space=bool(config.get("add_prefix_space", False)),
     )
-    pieces = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
+    pieces = read_object(path / "vocab.json")
     special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
     made.add_special_tokens([name for name in special if name in pieces])
     return made

@@ -2,11 +2,12 @@
 stands for which code.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.values import FileValues, read_json
+from keras_transformer.text.subwords.interface import MOST_IDS
 
 _TOKENIZER = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
@@ -40,7 +41,7 @@ def added_tokens(path: Path, first_id: int | None = None) -> dict[str, int]:
     """
     found = tokens_with_ids(path)
     if first_id is not None:
-        for place, name in enumerate(_listed(path, read_json(path / CONFIG))):
+        for place, name in enumerate(_listed(path)):
             found.setdefault(name, first_id + place)
     if not found:
         raise ImportRefusedError(
@@ -52,41 +53,47 @@ def added_tokens(path: Path, first_id: int | None = None) -> dict[str, int]:
 
 def tokens_with_ids(path: Path) -> dict[str, int]:
     """Returns the tokens beside the vocabulary whose ids a tokenizer's files say."""
-    whole, config = read_json(path / _TOKENIZER), read_json(path / CONFIG)
-    found = {str(token): int(number) for token, number in read_json(path / _ADDED).items()}
-    found |= {str(token["content"]): int(token["id"]) for token in whole.get("added_tokens", ())}
-    for number, token in config.get("added_tokens_decoder", {}).items():
-        found[str(token["content"])] = int(number)
+    added = read_values(path / _ADDED)
+    found = {name: added.integer(name, most=MOST_IDS) for name in added.values}
+    whole = read_values(path / _TOKENIZER)
+    for token in whole.sequence("added_tokens", []):
+        one = FileValues(f"{whole.origin}: one of added_tokens", token)
+        found[one.text("content")] = one.integer("id", most=MOST_IDS)
+    numbered = read_values(path / CONFIG).mapping("added_tokens_decoder", None)
+    for number in () if numbered is None else numbered.values:
+        if not number.isdecimal():
+            raise ImportRefusedError(f"{numbered.origin} has {number!r}, which is no id.")
+        found[numbered.mapping(number).text("content")] = int(number)
     return found
 
 
-def _listed(path: Path, config: dict[str, Any]) -> list[str]:
+def _listed(path: Path) -> list[str]:
     """Returns further tokens that files list in the order of their ids."""
-    for source in (read_json(path / _SPECIAL), config):
+    config = read_values(path / CONFIG)
+    for source in (read_values(path / _SPECIAL), config):
         for name in ("additional_special_tokens", "extra_special_tokens"):
-            if source.get(name):
+            if source.get(name, None):
+                where = f"{source.origin}: one of {name}"
                 return [
-                    one if isinstance(one, str) else str(one["content"]) for one in source[name]
+                    one if isinstance(one, str) else FileValues(where, one).text("content")
+                    for one in source.sequence(name)
                 ]
-    if config.get("language_codes") == "m2m100":
+    if config.get("language_codes", None) == "m2m100":
         return [f"__{code}__" for code in _M2M100.split()]
-    if str(config.get("tokenizer_class", "")).startswith("MBartTokenizer"):
+    if config.text("tokenizer_class", "").startswith("MBartTokenizer"):
         return _MBART.split()
     return []
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a file if it is there; {} if not.
+def read_values(path: Path) -> FileValues:
+    """Reads a JSON file if it is there; without values if not.
 
     Raises:
         ImportRefusedError: It is no JSON object.
     """
-    if not path.is_file():
-        return {}
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ImportRefusedError(f"{path} is no JSON: {error}") from error
-    if not isinstance(values, dict):
-        raise ImportRefusedError(f"{path} holds no JSON object.")
-    return values
+    return FileValues(path, read_json(path) if path.is_file() else {})
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """As `read_values`, for what is not read value by value."""
+    return dict(read_values(path).values)

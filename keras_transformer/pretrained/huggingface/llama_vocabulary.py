@@ -36,8 +36,8 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
     added = {name: token for name, token in tokens_with_ids(path).items() if name not in ids}
     ids |= added
     by_id: dict[int | None, str] = {token: name for name, token in ids.items()}
-    unk, bos = unknown_of(model), by_id.get(fields.get("bos_token_id", None))
-    eos, pad = by_id.get(eos_of(fields)), by_id.get(fields.get("pad_token_id", None))
+    unk, bos = unknown_of(model), by_id.get(fields.token_id("bos_token_id"))
+    eos, pad = by_id.get(eos_of(fields)), by_id.get(fields.token_id("pad_token_id"))
     if eos is None:
         raise ImportRefusedError(
             f"{fields.path} has eos_token_id: {fields.get('eos_token_id', None)!r}, which is no id "
@@ -50,6 +50,6 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         pad="<pad>" if pad in (None, unk, eos, bos) else pad,
         bos=bos,
         ids=ids,
-        vocab_size=int(fields["vocab_size"]),
+        vocab_size=fields.vocab_size(),
         further=tuple(added),
     )

@@ -30,7 +30,7 @@ def fsmt_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         ImportRefusedError: One is missing or damaged, or has other special ids than the model.
     """
     source, target = (_tokenizer(path / f"vocab-{side}.json", fields) for side in ("src", "tgt"))
-    start = int(fields.get("decoder_start_token_id", source.special_ids.eos))
+    start = fields.integer("decoder_start_token_id", source.special_ids.eos)
     special_ids = dataclasses.replace(source.special_ids, decoder_start=start)
     search = read_search(path, fields, special_ids)
     return Vocabularies((source, target), special_ids, search=search)

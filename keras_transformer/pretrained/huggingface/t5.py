@@ -40,40 +40,40 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     # mT5 never scales; T5 1.1 has a head of its own, and says so by not tying it.
     is_t5 = values["model_type"] != "mt5"
     tied_by_config = fields.get("tie_word_embeddings", True)
-    scales_head = is_t5 and bool(fields.get("scale_decoder_outputs", tied_by_config))
+    scales_head = is_t5 and fields.flag("scale_decoder_outputs", tied_by_config)
     default = "relu" if values["model_type"] == "t5" else "gated-gelu"
-    kind = str(fields.get("feed_forward_proj", default))
+    kind = fields.text("feed_forward_proj", default)
     is_gated = kind.startswith("gated-")
     name = kind.removeprefix("gated-")
     # "gated-gelu" has always meant the tanh form.
     activation = "gelu_tanh" if kind == "gated-gelu" else ACTIVATIONS.get(name)
     if activation is None:
         raise ImportRefusedError(f"{fields.path} has feed_forward_proj: {kind!r}, not supported.")
-    layers = int(fields["num_layers"])
-    width = int(fields["d_model"])
+    layers = fields.integer("num_layers")
+    width = fields.integer("d_model")
     config = TransformerConfig(
-        source_vocab_size=int(fields["vocab_size"]),
+        source_vocab_size=fields.vocab_size(),
         share_embeddings="all" if is_tied else "none",
         model_dim=width,
-        feed_forward_dim=int(fields["d_ff"]),
-        num_heads=int(fields["num_heads"]),
-        key_dim=int(fields["d_kv"]),
-        value_dim=int(fields["d_kv"]),
+        feed_forward_dim=fields.integer("d_ff"),
+        num_heads=fields.integer("num_heads"),
+        key_dim=fields.integer("d_kv"),
+        value_dim=fields.integer("d_kv"),
         num_encoder_layers=layers,
-        num_decoder_layers=int(fields.get("num_decoder_layers", layers)),
-        dropout=float(fields.get("dropout_rate", 0.1)),
+        num_decoder_layers=fields.integer("num_decoder_layers", layers),
+        dropout=fields.number("dropout_rate", 0.1),
         activation=activation,
         gated_feed_forward=is_gated,
         norm="pre",
         norm_kind="rms_norm",
-        layer_norm_epsilon=float(fields.get("layer_norm_epsilon", 1e-6)),
+        layer_norm_epsilon=fields.number("layer_norm_epsilon", 1e-6),
         use_bias=False,
         scale_attention=False,
         positions="none",
         scale_embeddings=False,
-        relative_buckets=int(fields.get("relative_attention_num_buckets", 32)),
+        relative_buckets=fields.integer("relative_attention_num_buckets", 32),
         relative_per_block=values["model_type"] == "umt5",
-        relative_max_distance=int(fields.get("relative_attention_max_distance", 128)),
+        relative_max_distance=fields.integer("relative_attention_max_distance", 128),
         special_ids=vocabularies.special_ids,
     )
     return Imported(

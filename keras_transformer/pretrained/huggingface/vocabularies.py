@@ -3,7 +3,6 @@ and returns tokenizers that give the ids of theirs, and the special ids.
 """
 
 import dataclasses
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +21,14 @@ from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabu
 from keras_transformer.pretrained.huggingface.languages import (
     CONFIG,
     added_tokens,
-    read_json,
+    read_object,
+    read_values,
     tokens_with_ids,
 )
 from keras_transformer.pretrained.sentencepiece_json import Pieces, read_pieces
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
+from keras_transformer.pretrained.values import FileValues, read_json
+from keras_transformer.text.subwords.interface import MOST_IDS
 from keras_transformer.text.tokenizer import Tokenizer
 
 _PEGASUS_OFFSET = 103
@@ -70,7 +72,7 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
             read_model(path / f"{side}.spm"),
             ids=known,
             bos=_bos(fields, known),
-            vocab_size=int(fields["vocab_size"]),
+            vocab_size=fields.vocab_size(),
             symbols=tuple(symbols),
             are_apart=True,
         )
@@ -88,11 +90,11 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     if has_marian_files(path):
         return marian_vocabularies(path, fields)
     model, ids, _ = read_pieces(path, "spiece.model")
-    size = int(fields["vocab_size"])
+    size = fields.vocab_size()
     if ids is None:
         ids = {piece.piece: place for place, piece in enumerate(model.pieces)}
         # The last sentinel is the first to be used. mT5 says that it has none, UMT5 300.
-        named = int(read_json(path / CONFIG).get("extra_ids", 100))
+        named = read_values(path / CONFIG).integer("extra_ids", 100)
         sentinels = min(named, max(0, size - len(ids)))
         for number in range(sentinels):
             ids.setdefault(f"<extra_id_{number}>", len(model.pieces) + sentinels - 1 - number)
@@ -111,7 +113,7 @@ def _symbols(path: Path, fields: Fields, known: Collection[str]) -> dict[str, in
     """
     added = {name: id_ for name, id_ in tokens_with_ids(path).items() if name not in known}
     for name, token in added.items():
-        if token >= int(fields["vocab_size"]):
+        if token >= fields.vocab_size():
             raise ImportRefusedError(
                 f"{path} has the token {name!r} with the id {token}, and {fields.path} has "
                 f"vocab_size: {fields['vocab_size']}: resize the model's embeddings for it."
@@ -129,7 +131,7 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         ids |= {f"<unk_{number}>": number + 2 for number in range(2, _PEGASUS_OFFSET)}
         for place, piece in enumerate(model.pieces):
             ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
-    made = tokenizer_of(model, ids=ids, vocab_size=int(fields["vocab_size"]))
+    made = tokenizer_of(model, ids=ids, vocab_size=fields.vocab_size())
     return _vocabularies(fields, made, made)
 
 
@@ -174,7 +176,7 @@ def mbart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     """
     found = fairseq_vocabularies(path, fields)
     start, codes = found.special_ids.decoder_start, found.marks.languages
-    name = str(read_json(path / CONFIG).get("tokenizer_class", ""))
+    name = read_values(path / CONFIG).text("tokenizer_class", "")
     is_of_2020 = name.startswith("MBartTokenizer") or (not name and start in codes.values())
     if not is_of_2020:
         return found
@@ -224,20 +226,20 @@ def _of_languages(
     made = tokenizer_of(
         model,
         ids={**ids, **languages},
-        vocab_size=int(fields["vocab_size"]),
+        vocab_size=fields.vocab_size(),
         further=("<s>", *languages),
     )
-    config = read_json(path / CONFIG)
+    config = read_object(path / CONFIG)
     codes = {
         name.strip("_") if name.startswith("__") else name: languages[name] for name in languages
     }
     defaults = {
         ours: config[theirs]
         for ours, theirs in (("source_language", "src_lang"), ("target_language", "tgt_lang"))
-        if config.get(theirs) in codes
+        if config.get(theirs) in list(codes)
     }
     # A model into one language says so where it says how to search.
-    forced = read_generation(path, fields).get(FORCED_FIRST)
+    forced = read_generation(path, fields).get(FORCED_FIRST, None)
     into = [code for code, token in codes.items() if token == forced]
     if into:
         defaults["target_language"] = into[0]
@@ -247,15 +249,8 @@ def _of_languages(
 
 def read_ids(path: Path) -> dict[str, int]:
     """Reads a vocabulary in JSON: piece → id."""
-    try:
-        ids = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(token, int) for token in ids.values()):
-            raise ValueError("an id is no integer")
-    except FileNotFoundError as error:
-        raise ImportRefusedError(f"{path} is missing: it gives each piece its id.") from error
-    except (ValueError, AttributeError) as error:
-        raise ImportRefusedError(f"{path} is no vocabulary in JSON: {error}") from error
-    return ids
+    values = FileValues(path, read_json(path))
+    return {piece: values.integer(piece, most=MOST_IDS) for piece in values.values}
 
 
 def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocabularies:
@@ -266,7 +261,7 @@ def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocab
                 f"{fields.path} has {name}: {fields[name]!r}, but the vocabulary gives it the id "
                 f"{token}: they belong to different models."
             )
-    start = int(fields.get("decoder_start_token_id", special_ids.pad))
+    start = fields.integer("decoder_start_token_id", special_ids.pad)
     known = dataclasses.replace(special_ids, decoder_start=start)
     search = read_search(fields.path.parent, fields, known)
     return Vocabularies((source, target), known, search=search)

@@ -7,6 +7,9 @@ from typing import NamedTuple, Protocol
 
 from keras_transformer.config.special_ids import SpecialIds
 
+# Far more ids than any vocabulary has: a damaged one must not take all memory.
+MOST_IDS = 1 << 22
+
 
 class Placed(NamedTuple):
     """A token of a text and where it stands.

@@ -114,9 +114,9 @@ def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
         case "BPE", "ByteLevel":
             return ByteLevelDecoder()
         case "WordPiece" | "WordLevel", "WordPiece":
-            return WordPieceDecoder(
-                decoder.get("prefix", "##"), cleanup=decoder.get("cleanup", True)
-            )
+            prefix = decoder.get("prefix", "##")
+            if isinstance(prefix, str):
+                return WordPieceDecoder(prefix, cleanup=decoder.get("cleanup", True))
     raise ValueError(
         f"its model is {model!r} with the decoder {decoder.get('type')!r}, and what can be read is "
         "BPE with ByteLevel, and WordPiece or WordLevel with WordPiece: of a vocabulary that is "

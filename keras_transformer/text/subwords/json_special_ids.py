@@ -42,7 +42,8 @@ def find_special_ids(values: Mapping[str, Any], pieces: Mapping[str, int]) -> Sp
             f"none of its added tokens ends a text ({', '.join(_NAMES['eos'])}): give special_ids."
         )
     # What the model writes counts: MPNet's vocabulary has both names.
-    unknown = pieces.get(values["model"].get("unk_token"))  # type: ignore[arg-type]
+    name = values["model"].get("unk_token")
+    unknown = pieces.get(name) if isinstance(name, str) else None
     # GPT-2's name of an unknown token is its end of text, which bytes never need.
     if unknown is not None and unknown not in found.values():
         found["unk"] = unknown

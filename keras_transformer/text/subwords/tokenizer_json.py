@@ -10,7 +10,7 @@ from typing import Any
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.distribution import install_command
-from keras_transformer.text.subwords.interface import Placed
+from keras_transformer.text.subwords.interface import MOST_IDS, Placed
 from keras_transformer.text.subwords.json_decoders import JsonStream, read_decoder
 from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS, find_special_ids
 
@@ -43,12 +43,17 @@ class TokenizerJson:
         try:
             values = json.loads(content)
             names = dict(values["model"]["vocab"])
-            names |= {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
-        except (ValueError, KeyError, TypeError) as error:
+            added = {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
+            self._decoder = read_decoder(values)
+        except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+            if type(error) is ValueError:  # The decoder's own words.
+                raise
             raise ValueError(
                 f"model is not a tokenizer.json of a vocabulary ({len(content)} bytes)"
             ) from error
-        self._decoder = read_decoder(values)
+        _check_ids(names)
+        _check_ids(added)
+        names |= added
         self._ids: dict[str, int] = names
         self.size = max(names.values()) + 1
         self._pieces = [""] * self.size
@@ -63,8 +68,8 @@ class TokenizerJson:
         self.keeps_spaces = self._decoder.keeps_spaces
         self.space = None if self._decoder.space is None else names.get(self._decoder.space)
         self._never = found.added_to_text
-        added = values.get("added_tokens") or ()
-        self._silent = {one["id"] for one in added if one.get("special")} - found.without_text
+        listed = values.get("added_tokens") or ()
+        self._silent = {one["id"] for one in listed if one.get("special")} - found.without_text
         self._splitter = _open_splitter(values, self._never)
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
@@ -163,6 +168,17 @@ class TokenizerJson:
         if self._never.isdisjoint(ids):
             return ids
         return [token for token in ids if token not in self._never]
+
+
+def _check_ids(names: Mapping[Any, Any]) -> None:
+    """Raises `ValueError` unless every name is a string, and every id one that can be."""
+    for piece, token in names.items():
+        is_id = isinstance(token, int) and not isinstance(token, bool)
+        if not isinstance(piece, str) or not is_id or not 0 <= token < MOST_IDS:
+            raise ValueError(
+                f"it gives the piece {piece!r} the id {token!r}: pieces must be strings, and ids "
+                f"integers in 0 to {MOST_IDS - 1}."
+            )
 
 
 def _found_or_none(values: dict[str, Any], names: dict[str, int]) -> SpecialIds | None:

@@ -123,7 +123,5 @@ def test_a_schema_that_is_not_installed_is_named_with_its_extra(
 def test_a_directory_without_a_model_is_one_line(run_cli, tmp_path) -> None:
     result = run_cli("serve", tmp_path, "--port", 0)
     assert result.code == 1
-    assert result.err.splitlines()[-1].endswith(
-        "holds neither manifest.json (an exported artefact) nor directories named by version "
-        "numbers."
-    )
+    message = "holds neither manifest.json (an exported artefact) nor directories named by version "
+    assert f"{message}numbers. {tmp_path} is empty." in result.err.splitlines()[-1]

@@ -244,7 +244,7 @@ def test_load_run_gives_the_model_and_one_tokenizer(unbroken: Run) -> None:
 
 
 def test_load_run_says_what_is_missing(tmp_path: Path, unbroken: Run) -> None:
-    with pytest.raises(FileNotFoundError, match="config.json is missing"):
+    with pytest.raises(FileNotFoundError, match="is not a run directory of .* is empty"):
         load_run(tmp_path)
     unbroken_config = (unbroken.directory / "config.json").read_text()
     (tmp_path / "config.json").write_text(unbroken_config)
