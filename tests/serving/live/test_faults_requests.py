@@ -142,7 +142,7 @@ def test_10_mb_of_text_where_they_are_allowed_hold_nobody_up(
     assert "sentences" in error_of(response)
 
 
-@pytest.mark.parametrize("text", [b"caf\xe9", b"\xff\xfe", b"a \xc3 house", b"\xed\xa0\x80"])
+@pytest.mark.parametrize("text", [b"caf\xe9", b"a \xc3 house"])
 def test_invalid_utf_8_is_read_as_sentencepiece_reads_it_over_both_protocols(
     server: Any, exported: Any, grpc_predict: Callable[..., Any], text: bytes
 ) -> None:
@@ -159,6 +159,17 @@ def test_invalid_utf_8_is_read_as_sentencepiece_reads_it_over_both_protocols(
     answer = grpc_predict(server.grpc_address, "translate_ids", {"source_ids": [ids]})
     found = [token for token in answer.outputs["ids"][0].tolist() if token]
     assert exported.target_tokenizer.decode([found]) == [prediction["translation"]]
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"\xed\xa0\x80"])
+def test_invalid_utf_8_without_a_letter_comes_back_over_both_protocols(
+    server: Any, grpc_predict: Callable[..., Any], text: bytes
+) -> None:
+    instance = {"b64": base64.b64encode(text).decode()}
+    response = requests.post(f"{server.model}:predict", json={"instances": [instance]}, timeout=30)
+    assert response.json()["predictions"][0]["translation"] == instance
+    answer = grpc_predict(server.grpc_address, "serving_default", {"text": [text]})
+    assert answer.outputs["translation"].tolist() == [text]
 
 
 def test_invalid_utf_8_outside_of_base64_is_no_json(server: Any) -> None:
