@@ -45,6 +45,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.saved_tokenizers tests/fixtures tests/fixtures/saved_tokenizers
+	$(ORACLES)/bin/python -m tools.oracles.pytorch_files tests/fixtures/pytorch
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
 	$(BIN)/python -m tools.oracles.exports tests/fixtures $(ORACLES)/exports

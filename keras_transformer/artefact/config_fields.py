@@ -15,11 +15,9 @@ from keras_transformer.config.families import config_from_dict
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 
-# What else is read to tell how much memory a search takes.
-_SIZES = (
-    *("max_positions", "num_key_value_heads", "key_dim", "value_dim"),
-    *("num_layers", "num_encoder_layers", "num_decoder_layers"),
-)
+# What else is read to tell how much memory a search takes; each of the first may be null.
+_SIZES = ("max_positions", "num_key_value_heads", "key_dim", "value_dim")
+_LAYERS = ("num_layers", "num_encoder_layers", "num_decoder_layers")
 # Far above any model's.
 _LARGEST = 1 << 24
 
@@ -50,8 +48,8 @@ def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
             raise ValueError(f"config: {error}") from error
     for name in ("model_dim", "feed_forward_dim", "num_heads"):
         _check_size(config, name)
-    for name in _SIZES:
-        if config.get(name) is not None:
+    for name in (*_SIZES, *_LAYERS):
+        if config.get(name) is not None or (name in _LAYERS and name in config):
             _check_size(config, name)
     if is_translator:
         _check_marks(config, vocabulary)

@@ -129,7 +129,8 @@ class Manifest:
                     f"{', '.join(getattr(self, field)) or 'none'}."
                 )
         check_choice("target", self.target, TARGETS)
-        for name, graph in self.graphs.items():
+        native = {} if self.native is None else self.native.graphs
+        for name, graph in (*self.graphs.items(), *native.items()):
             if not graph.file.endswith(graph_file(name)):
                 raise ValueError(
                     f"graphs gives {name} the file {graph.file}, expected {graph_file(name)}: "

@@ -94,6 +94,8 @@ class SentenceMarks:
                 check_size(f"marks.{name}", token, least=0)
         check_flag("marks.source_eos", self.source_eos)
         check_choice("marks.languages_in", self.languages_in, get_args(LanguageMarks))
+        if not isinstance(self.languages, Mapping):
+            raise TypeError(f"marks.languages must be codes and ids, got {self.languages!r}.")
         for code, token in self.languages.items():
             check_size(f"marks.languages[{code!r}]", token, least=0)
         for name in ("source_language", "target_language"):

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tools.damage.changes import damage, damage_manifest
-from tools.damage.readers import answers, artefacts, import_directories, imported_model
+from tools.damage.readers import (
+    answers,
+    artefacts,
+    ctranslate2_directory,
+    import_directories,
+    imported_model,
+)
 
 Outcome = tuple[str, str]
 _SAME, _OTHER, _REFUSED = "same", "other", "refused"
@@ -66,7 +72,9 @@ def fuzz(
 
 def fuzz_imports(count: int, seed: int, *, build: bool = False) -> dict[Outcome, list[str]]:
     """Damages models of all formats; see `fuzz`."""
-    return fuzz(import_directories(), partial(imported_model, build=build), count, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        sources = [*import_directories(), ctranslate2_directory(Path(folder))]
+        return fuzz(sources, partial(imported_model, build=build), count, seed)
 
 
 def fuzz_manifests(count: int, seed: int) -> dict[Outcome, list[str]]:

@@ -16,6 +16,22 @@ def import_directories() -> list[Path]:
     return sorted(path for kind in _KINDS for path in (FIXTURES / kind).iterdir())
 
 
+def ctranslate2_directory(folder: Path) -> Path:
+    """Writes a model as CTranslate2 has it and returns its directory."""
+    from keras_transformer.export import export_pretrained
+    from keras_transformer.pretrained.recognise import read_pretrained
+
+    found = read_pretrained(FIXTURES / "translators" / "marian_huggingface")
+    source, target = found.tokenizers
+    return export_pretrained(
+        found.build(),
+        folder / "ctranslate2",
+        format="ctranslate2",
+        tokenizer=source,
+        target_tokenizer=target,
+    )
+
+
 def artefacts(folder: Path) -> list[Path]:
     """Writes an artefact of each family and returns their directories."""
     from keras_transformer.export import export_onnx

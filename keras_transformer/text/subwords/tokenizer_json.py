@@ -16,6 +16,8 @@ from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS, find_s
 
 # From this many texts, the threads that `tokenizers` starts for a list pay off.
 _MANY = 64
+# A letter of Old Persian, which hardly any vocabulary has.
+_RARE = "\U000103a0"
 # Stands before the names of pieces that no text may give; a private character.
 _HIDDEN = "\uf8ff"
 
@@ -210,6 +212,9 @@ def _open_splitter(values: dict[str, Any], hidden: Collection[int]) -> Any:
     plain |= {"truncation": None, "padding": None, "post_processor": None}
     plain |= {"added_tokens": added, "model": {**model, "vocab": vocabulary}}
     try:
-        return tokenizers.Tokenizer.from_str(json.dumps(plain))
+        made = tokenizers.Tokenizer.from_str(json.dumps(plain))
+        # A name of the unknown that is no piece shows only where a text needs it.
+        made.encode(_RARE)
+        return made
     except Exception as error:  # The package raises bare exceptions.
         raise ValueError(f"model is not a valid tokenizer.json: {error}") from error
