@@ -129,6 +129,11 @@ class Manifest:
                     f"{', '.join(getattr(self, field)) or 'none'}."
                 )
         check_choice("target", self.target, TARGETS)
+        check_config(self.config, self.special_ids)
+        check_min_score(self.min_score)
+        check_operators(self)
+        if self.native is not None:
+            self.native.check_beside(self.target, self.graphs)
         native = {} if self.native is None else self.native.graphs
         for name, graph in (*self.graphs.items(), *native.items()):
             if not graph.file.endswith(graph_file(name)):
@@ -136,11 +141,6 @@ class Manifest:
                     f"graphs gives {name} the file {graph.file}, expected {graph_file(name)}: "
                     "graphs were exchanged."
                 )
-        check_config(self.config, self.special_ids)
-        check_min_score(self.min_score)
-        check_operators(self)
-        if self.native is not None:
-            self.native.check_beside(self.target, self.graphs)
         check_defaults(self.search)
 
     @property

@@ -78,7 +78,7 @@ def test_vocabularies_may_be_lists_of_lines(kind: str, translators: Path, tmp_pa
     pieces = found.tokenizers[0].pieces(found.tokenizers[0].encode(TEXTS)[0])
     assert engine.translate_batch([pieces], max_decoding_length=4)
     (tmp_path / "peer" / files[0].with_suffix(".txt").name).unlink()
-    with pytest.raises(ImportRefusedError, match="vocabulary.txt is missing"):
+    with pytest.raises(ImportRefusedError, match=r"vocabulary.* is missing"):
         read_pretrained(tmp_path / "peer")
 
 

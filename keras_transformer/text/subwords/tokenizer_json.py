@@ -45,7 +45,7 @@ class TokenizerJson:
         try:
             values = json.loads(content)
             names = dict(values["model"]["vocab"])
-            added = {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
+            beside = {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
             self._decoder = read_decoder(values)
         except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
             if type(error) is ValueError:  # The decoder's own words.
@@ -54,8 +54,8 @@ class TokenizerJson:
                 f"model is not a tokenizer.json of a vocabulary ({len(content)} bytes)"
             ) from error
         _check_ids(names)
-        _check_ids(added)
-        names |= added
+        _check_ids(beside)
+        names |= beside
         self._ids: dict[str, int] = names
         self.size = max(names.values()) + 1
         self._pieces = [""] * self.size
