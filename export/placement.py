@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from keras_transformer.whole_files import check_output
+from keras_transformer.whole_files import check_output, set_usual_modes
 
 # How a rename fails if the name was taken meanwhile: a directory that is not empty, or a file.
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
@@ -61,8 +61,7 @@ def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
 
 def _put_in_place(temporary: Path, final: Path, *, mark: str, overwrite: bool) -> None:
     """Renames the finished artefact; an earlier one is first put aside, then removed."""
-    # mkdtemp makes the directory private; an artefact can be read by all who may read its parent.
-    temporary.chmod(0o755)
+    set_usual_modes(temporary)
     while True:
         # Again: much may have happened since the export began.
         check_place(final, mark=mark, overwrite=overwrite)

@@ -3,7 +3,9 @@
 import errno
 import os
 import shutil
+import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,12 +42,32 @@ def whole_file(path: Path, needed_bytes: int | None = None) -> Iterator[Path]:
         partial = target.with_name(f"{_PARTIAL}{os.getpid()}.{target.name}")
         try:
             yield partial
+            set_usual_modes(partial)
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
             os.replace(partial, target)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+def set_usual_modes(path: Path) -> None:
+    """Gives a file, or a directory and all within, the permissions that the umask leaves.
+
+    Some libraries write files for their owner alone, as temporary files are.
+    """
+    folder = path if path.is_dir() else path.parent
+    probe = folder / f"{_PARTIAL}{os.getpid()}.{threading.get_ident()}.mode"
+    # Only making a file tells the umask without changing it, which other threads would see.
+    probe.touch(exist_ok=False)
+    usual = stat.S_IMODE(probe.stat().st_mode)
+    probe.unlink()
+    for one in (path, *(path.rglob("*") if path.is_dir() else ())):
+        if one.is_symlink():
+            continue
+        # A directory may be entered by whoever may read it, and keeps how it passes on its group.
+        entered = (usual & 0o444) >> 2 | one.stat().st_mode & stat.S_ISGID
+        one.chmod(usual | entered if one.is_dir() else usual)
 
 
 def remove_partials(directory: Path) -> None:
