@@ -16,7 +16,7 @@ from typing import Any
 from speed.processes import Worker
 
 from .servers import MODEL_NAME, Server, our_server
-from .suite import PATH, Load
+from .suite import Load, drive
 
 # Clients connect anew from time to time.
 _TURN_SECONDS = 20.0
@@ -73,15 +73,7 @@ def _drive(
     load: Load, clients: int, server: Server, driver: Worker, start: float, found: dict[str, Any]
 ) -> None:
     while (left := start + load.seconds - time.perf_counter()) > 0:
-        turn = driver.ask(
-            "drive",
-            port=server.port,
-            path=PATH,
-            sentences=load.sentences,
-            expected=load.expected,
-            clients=clients,
-            seconds=min(left, _TURN_SECONDS),
-        )
+        turn = drive(load, clients, server, driver, min(left, _TURN_SECONDS))
         found["requests"] += len(turn["latencies"])
         for name in ("lost", "wrong", "complaints"):
             found[name] += turn[name]

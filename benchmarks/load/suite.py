@@ -12,7 +12,7 @@ from speed.processes import Worker
 from .servers import MODEL_NAME, Server
 
 OURS, PLAIN = "ours", "plain"
-PATH = f"/v1/models/{MODEL_NAME}:predict"
+_PATH = f"/v1/models/{MODEL_NAME}:predict"
 _WARM_UP_SECONDS = 1.0
 
 
@@ -111,19 +111,34 @@ def _turns(load: Load) -> Iterator[float]:
         yield load.seconds / load.rounds
 
 
-def _drive(
+def drive(
     load: Load, clients: int, server: Server, driver: Worker, seconds: float
 ) -> dict[str, Any]:
-    before = server.batches()
-    turn = driver.ask(
+    """Drives a server for some seconds; returns what `clients.drive` says of the answers.
+
+    Args:
+        load: What is sent and expected.
+        clients: Clients at the same time.
+        server: Answers.
+        driver: The process of the clients.
+        seconds: How long.
+    """
+    return driver.ask(
         "drive",
         port=server.port,
-        path=PATH,
+        path=_PATH,
         sentences=load.sentences,
         expected=load.expected,
         clients=clients,
         seconds=seconds,
     )
+
+
+def _drive(
+    load: Load, clients: int, server: Server, driver: Worker, seconds: float
+) -> dict[str, Any]:
+    before = server.batches()
+    turn = drive(load, clients, server, driver, seconds)
     after = server.batches()
     server.settle()
     turn["batches"], turn["batched_sentences"] = (b - a for a, b in zip(before, after, strict=True))
