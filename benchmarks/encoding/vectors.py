@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 import onnxruntime as ort
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.text.layout import encoder_row
@@ -72,7 +73,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def _rows(
     directory: Path, encoder: OnnxEncoder, texts: Sequence[str]
 ) -> Callable[[], list[list[int]]]:
-    text_ids = open_text_ids(directory, encoder.manifest, "text")
+    text_ids = open_text_ids(ArtefactFiles(directory), encoder.manifest, "text")
     special_ids = encoder.manifest.special_ids
     return lambda: [encoder_row(ids, None, special_ids)[0] for ids in text_ids.encode(texts)]
 

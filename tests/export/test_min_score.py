@@ -1,6 +1,7 @@
 """The threshold of low confidence on its way: manifest, translator, server."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,10 @@ def test_an_artefact_s_threshold_holds_until_another_is_given(
 def test_a_manifest_without_a_threshold_is_read(exported: Any) -> None:
     manifest = Manifest.read(exported.path)
     text = dataclasses.replace(manifest, min_score=None).to_json()
-    older = text.replace('  "min_score": null,\n', "")
-    assert older != text and Manifest.from_json(older) == manifest
+    older = re.sub(r'(?m)^  "(?:min_score|sha256)": .*,?\n', "", text)
+    assert (
+        "min_score" in text and "min_score" not in older and Manifest.from_json(older) == manifest
+    )
 
 
 def test_the_keras_side_flags_as_well(learned_model: Any, tokenizer: Any, texts: list[str]) -> None:

@@ -55,7 +55,7 @@ def test_an_artefact_of_a_run_has_its_threshold_and_record(run: Path, tmp_path: 
 
 
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"config\.json is missing"):
+    with pytest.raises(FileNotFoundError, match="is not a run directory of .* is empty"):
         export_run(tmp_path, tmp_path / "exported")
 
 

@@ -214,6 +214,6 @@ def test_a_large_vocabulary_is_searched_by_blocks(
 
 def operators(translator: OnnxTranslator, graph: str) -> Counter[str]:
     engine = translator._engine
-    file = engine._graphs._sessions._directory / engine.manifest.graphs[graph].file
+    file = engine._graphs._sessions._files.directory / engine.manifest.graphs[graph].file
     proto = onnx.load(file, load_external_data=False)
     return Counter(node.op_type for node in proto.graph.node)

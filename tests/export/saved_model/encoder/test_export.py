@@ -77,6 +77,7 @@ def test_the_signatures_are_as_declared(
         head=head,
         num_labels=len(config.labels),
         model_dim=8,
+        vector_dim=8,
         has_pooler=head is None,
         num_hypotheses=5,
     )
