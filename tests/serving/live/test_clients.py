@@ -96,8 +96,8 @@ def inputs(exported: Any, texts: list[str]) -> dict[str, dict[str, Any]]:
         "translate_ids": {"source_ids": [*ids, [4, 9999, 5, 2] + [0] * (len(ids[0]) - 4)]},
         "translate_with_options": {
             "text": strings,
-            "max_length": ([1, 5, 99, -3] * count)[:count],
-            "length_penalty": ([0.0, 2.0, -1.0] * count)[:count],
+            "max_length": ([1, 5, 99, 3] * count)[:count],
+            "length_penalty": ([0.0, 2.0, 1.0] * count)[:count],
             "target_prefix": ([b"", b"birds see", b"the " * 30] * count)[:count],
         },
     }
