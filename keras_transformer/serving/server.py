@@ -57,13 +57,20 @@ def run_server(
 
     async def run() -> None:
         stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+        for number in before:
+            if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
                 asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(options, search, tell, stop)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run())
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in signals}
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run())
+    finally:
+        # The loop leaves its own handlers, which do nothing any more.
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 async def serve(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.layers.heads.pooler import unit_vectors
+from keras_transformer.layers.heads.text_vector import unit_vectors
 from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
 
 IDS = np.array([[2, 7, 9, 5, 3, 11, 3], [2, 6, 3, 0, 0, 0, 0]], np.int32)

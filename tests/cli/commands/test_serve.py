@@ -1,6 +1,7 @@
 """`serve`: flags become options, and what is missing or wrong is named."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,18 @@ def test_what_is_a_request_s_own_has_no_flags(run_cli, served, flag) -> None:
     assert flag.partition("=")[0] in result.err
 
 
+def forget(monkeypatch: pytest.MonkeyPatch, *prefixes: str) -> None:
+    """Lets modules be imported again, and the first ones be found as before after the test."""
+    for name in [name for name in sys.modules if name.startswith(prefixes)]:
+        package, _, own = name.rpartition(".")
+        if package in sys.modules:
+            monkeypatch.setattr(sys.modules[package], own, sys.modules[name])
+        monkeypatch.delitem(sys.modules, name)
+
+
 @pytest.mark.parametrize("missing", ["starlette", "uvloop"])
 def test_a_missing_package_is_named_with_its_extra(run_cli, monkeypatch, missing) -> None:
-    for name in list(sys.modules):
-        if name.startswith("keras_transformer.serving.") or name.startswith(missing):
-            monkeypatch.delitem(sys.modules, name)
+    forget(monkeypatch, "keras_transformer.serving.", missing)
     monkeypatch.setitem(sys.modules, missing, None)
     result = run_cli("serve", "exported/demo")
     assert result.code == 1
@@ -109,10 +117,7 @@ def test_nothing_to_serve_is_named(run_cli, served) -> None:
 def test_a_schema_that_is_not_installed_is_named_with_its_extra(
     run_cli, monkeypatch, tmp_path
 ) -> None:
-    monkeypatch.delitem(sys.modules, "keras_transformer.serving.models.model_config", raising=False)
-    for name in list(sys.modules):
-        if name.startswith("tensorflow_serving"):
-            monkeypatch.delitem(sys.modules, name)
+    forget(monkeypatch, "keras_transformer.serving.models.model_config", "tensorflow_serving")
     monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
     result = run_cli("serve", "--model-config", tmp_path / "models.config")
     assert result.code == 1
@@ -121,7 +126,10 @@ def test_a_schema_that_is_not_installed_is_named_with_its_extra(
 
 
 def test_a_directory_without_a_model_is_one_line(run_cli, tmp_path) -> None:
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = list(map(signal.getsignal, signals))
     result = run_cli("serve", tmp_path, "--port", 0)
     assert result.code == 1
     message = "holds neither manifest.json (an exported artefact) nor directories named by version "
     assert f"{message}numbers. {tmp_path} is empty." in result.err.splitlines()[-1]
+    assert list(map(signal.getsignal, signals)) == before
