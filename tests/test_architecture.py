@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
+    ("control_groups",),
     ("cores", "path_kinds", "suggestions", "telemetry"),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
@@ -58,6 +59,7 @@ SHARED = {
     "keras_transformer.config.encoder_only",
     "keras_transformer.config.sentence_marks",
     "keras_transformer.config.special_ids",
+    "keras_transformer.control_groups",
     "keras_transformer.cores",
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",

@@ -4,36 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from written_groups import V1, V2, v1, v2, write
 
 from keras_transformer.cores import available_cores, quota_cores
 from keras_transformer.runtime.onnx_graphs import sessions
-
-V2 = "31 23 0:28 {root} {place} rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate"
-V1 = "32 31 0:29 {root} {place} rw,relatime - cgroup cgroup rw,cpu,cpuacct"
-MEMORY = "36 31 0:33 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory"
-
-
-def write(root: Path, groups: str, mounts: list[str], files: dict[str, str]) -> Path:
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/cgroup").write_text(groups)
-    (root / "proc/self/mountinfo").write_text("\n".join(mounts) + "\n")
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-def v2(root: Path, group: str, files: dict[str, str], mount_root: str = "/") -> Path:
-    mount = V2.format(root=mount_root, place="/sys/fs/cgroup")
-    placed = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-    return write(root, f"0::{group}\n", [mount], placed)
-
-
-def v1(root: Path, group: str, files: dict[str, str], mount_root: str = "/") -> Path:
-    mount = V1.format(root=mount_root, place="/sys/fs/cgroup/cpu,cpuacct")
-    placed = {f"sys/fs/cgroup/cpu,cpuacct/{name}": text for name, text in files.items()}
-    return write(root, f"4:memory:/other\n2:cpu,cpuacct:{group}\n", [MEMORY, mount], placed)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +58,10 @@ def test_version_1_below_a_mounted_group(tmp_path: Path) -> None:
 
 
 def test_both_versions_mounted_together_and_spaces_in_names(tmp_path: Path) -> None:
-    mounts = [V2.format(root="/", place="/sys/unified"), V1.format(root="/", place=r"/sys/c\040p")]
+    mounts = [
+        V2.format(root="/", place="/sys/unified"),
+        V1.format(root="/", place=r"/sys/c\040p", controllers="cpu,cpuacct"),
+    ]
     files = {
         "sys/unified/a/cpu.max": "600000 100000",
         "sys/c p/b/cpu.cfs_quota_us": "200000",

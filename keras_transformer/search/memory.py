@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_transformer.control_groups import group_directories, lines
 from keras_transformer.search.options import SearchOptions
 
 # Most bytes of the hypotheses of one sentence, or of a batch, however much memory there is.
@@ -81,26 +82,34 @@ class HypothesisSize(NamedTuple):
 
 
 def limit_bytes(root: Path = _ROOT) -> int:
-    """Returns the most bytes that a search may hold: half of what is available to the process, at
-    most `MOST_BYTES`.
+    """Returns the most bytes that a search may hold: half of what is available to the process, on
+    the machine and in its control groups, at most `MOST_BYTES`.
 
     Args:
         root: Where `proc` and the control groups' file systems are.
     """
-    known = [
-        _number(root / "proc/meminfo", "MemAvailable:") * 1024,
-        _number(root / "sys/fs/cgroup/memory.max"),
-        _number(root / "sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    ]
+    known = [_available_bytes(root), *_group_limits(root)]
     return min([MOST_BYTES, *(one // 2 for one in known if one)])
 
 
-def _number(file: Path, name: str = "") -> int:
-    """Returns the number behind a name, or the first one, in a file; 0 if there is none."""
+def _available_bytes(root: Path) -> int:
+    """Returns what the machine has left; 0 if it does not say so."""
+    found = (line.split() for line in lines(root / "proc/meminfo"))
+    return next((_number(words[1]) for words in found if words[:1] == ["MemAvailable:"]), 0) * 1024
+
+
+def _group_limits(root: Path) -> list[int]:
+    """Returns the memory limits of the process's control groups; 0 for what is no limit."""
+    files = ("memory.max", "memory.limit_in_bytes")
+    groups = group_directories("memory", root)
+    return [_number(" ".join(lines(group / name))) for group in groups for name in files]
+
+
+def _number(text: str) -> int:
+    """Returns a positive number; 0 for another text, as "max" is."""
     try:
-        words = file.read_text("utf-8").split()
-        return int(words[words.index(name) + 1 if name else 0])
-    except (OSError, ValueError, IndexError):
+        return max(0, int(text))
+    except ValueError:
         return 0
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from written_groups import v1, v2
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.transformer import TransformerConfig
@@ -59,14 +60,37 @@ def test_batches_are_bounded(tokens: int, message: str) -> None:
 
 def test_the_limit_is_half_of_what_is_available(tmp_path: Path) -> None:
     assert limit_bytes(tmp_path) == MOST_BYTES
-    for name, text, limit in (
-        ("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:  4194304 kB\n", 2 << 30),
-        ("sys/fs/cgroup/memory.max", f"{1 << 30}\n", 1 << 29),
-        ("sys/fs/cgroup/memory/memory.limit_in_bytes", f"{1 << 28}", 1 << 27),
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-        assert limit_bytes(tmp_path) == limit
-    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
-    (tmp_path / "sys/fs/cgroup/memory/memory.limit_in_bytes").write_text(str(2**63 - 4096))
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 9000000 kB\n\nMemAvailable:  4194304 kB\n")
     assert limit_bytes(tmp_path) == 2 << 30
+
+
+def test_the_smallest_limit_of_the_groups_counts_in_version_2(tmp_path: Path) -> None:
+    files = {
+        "memory.max": "max\n",
+        "pod/memory.max": f"{1 << 30}\n",
+        "pod/task/memory.max": f"{1 << 31}\n",
+        "other/memory.max": "4096\n",
+    }
+    assert limit_bytes(v2(tmp_path, "/pod/task", files)) == 1 << 29
+
+
+@pytest.mark.parametrize("group", ["/docker/abc/task", "/elsewhere"])
+def test_the_smallest_limit_of_the_groups_counts_in_version_1(group: str, tmp_path: Path) -> None:
+    files = {
+        "memory.limit_in_bytes": f"{1 << 29}",
+        "task/memory.limit_in_bytes": str(2**63 - 4096),
+        "other/memory.limit_in_bytes": "4096",
+    }
+    root = v1(tmp_path, group, files, mount_root="/docker/abc", controllers="memory")
+    assert limit_bytes(root) == 1 << 28
+
+
+@pytest.mark.parametrize("text", ["max", "", "0", "-1", "1 2", "many", "9" * 5000])
+def test_what_is_no_number_of_bytes_is_no_limit(text: str, tmp_path: Path) -> None:
+    assert limit_bytes(v2(tmp_path, "/a", {"a/memory.max": text})) == MOST_BYTES
+
+
+def test_limits_of_other_controllers_do_not_count(tmp_path: Path) -> None:
+    root = v1(tmp_path, "/a", {"a/memory.limit_in_bytes": "4096"}, controllers="cpu,cpuacct")
+    assert limit_bytes(root) == MOST_BYTES
