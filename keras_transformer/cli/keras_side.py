@@ -20,10 +20,10 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadOptions:
-    """What TensorFlow may use of this machine.
+    """What a command may use of this machine.
 
     Args:
-        threads: Threads of TensorFlow; one for each core that the process may use if not given.
+        threads: Threads that compute; one for each core that the process may use if not given.
     """
 
     threads: int | None = None

@@ -71,7 +71,8 @@ class StudentOptions:
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
-    limit_threads(read_fields(given, ThreadOptions).threads)
+    threads = read_fields(given, ThreadOptions).threads
+    limit_threads(threads)
     data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
     student = read_fields(given, StudentOptions)
     teacher = Teacher.open(given.run, teaching)
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     corpus = read_corpus(data)
     options.check_validation(has_valid=corpus.valid is not None)
     made_by = teacher.made_by(corpus, teaching)
-    translations = _translate(teacher, corpus.train.source, made_by, teaching)
+    translations = _translate(teacher, corpus.train.source, made_by, teaching, threads)
     if translations is None:
         return 0
     pairs = student_pairs(
@@ -162,7 +163,11 @@ def _word_level(
 
 
 def _translate(
-    teacher: Teacher, sources: Sequence[str], made_by: dict[str, Any], teaching: TeachingOptions
+    teacher: Teacher,
+    sources: Sequence[str],
+    made_by: dict[str, Any],
+    teaching: TeachingOptions,
+    threads: int | None,
 ) -> list[list[str]] | None:
     """Returns the translations of the training sources; None after a part of them."""
     folder = teaching.folder / "translations"
@@ -175,7 +180,7 @@ def _translate(
         from keras_transformer.runtime.translator import OnnxTranslator
 
         teacher.export()
-        with OnnxTranslator(teacher.artefact) as translator:
+        with OnnxTranslator(teacher.artefact, threads) as translator:
             shards.make(missing, translator, teaching.search, _say)
     if teaching.shard is not None:
         print(f"{len(shards) - len(shards.missing())} of {len(shards)} shards are translated")

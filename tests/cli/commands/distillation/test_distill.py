@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from keras_transformer.runtime import workers
+from keras_transformer.runtime.onnx_graphs import sessions
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
@@ -111,3 +114,25 @@ def test_a_run_that_is_not_this_student_s_is_refused_first(
     result = run_cli("distill", finished_run, "--output", student, "--preset", "student")
     assert (result.code, result.out) == (1, "")
     assert message in result.err
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_reach_the_teacher(
+    run_cli, exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    for pool in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+        monkeypatch.setenv(pool, "2")
+    asked: list[int | None] = []
+
+    def check_threads(count: int | None) -> int:
+        asked.append(count)
+        return sessions.check_threads(count)
+
+    monkeypatch.setattr(workers, "check_threads", check_threads)
+    for name in ("source", "target"):
+        (tmp_path / name).write_text("the dog\n", encoding="utf-8")
+    flags = ["--data", "files", "--train-source", tmp_path / "source", "--train-target"]
+    flags += [tmp_path / "target", "--shard", "1/1", "--output", tmp_path / "student"]
+    result = run_cli("distill", exported.path, *flags, "--threads", threads)
+    assert (result.code, result.out.splitlines()[-1]) == (0, "1 of 1 shards are translated")
+    assert asked == [threads]
