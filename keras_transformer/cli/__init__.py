@@ -142,11 +142,15 @@ def _fail(command: str, message: str, *, code: int) -> int:
 
 
 def _completion(arguments: list[str]) -> int:
-    """Prints the script that bash evaluates, or answers what it asks for at a Tab."""
-    from keras_transformer.cli.flags.completion import SCRIPT, complete
+    """Prints the script that a shell evaluates, or answers what it asks for at a Tab."""
+    from keras_transformer.cli.flags.completion import SCRIPTS, complete
 
     if arguments[0] == "--completion":
-        print(SCRIPT)
+        shell = next(iter([*arguments[1:], *SCRIPTS]))
+        if shell not in SCRIPTS:
+            message = f"unknown shell {shell!r}, expected one of {', '.join(SCRIPTS)}"
+            return _fail("", message, code=2)
+        print(SCRIPTS[shell])
     else:
         found = complete(arguments[1:], {name: module_of(name) for name in COMMANDS})
         print(*found, sep="\n")
@@ -167,6 +171,7 @@ def _overview() -> str:
         "options:\n"
         "  -h, --help  this text; after a command, its options with their defaults\n"
         "  --version   the version\n"
-        '  --completion  a script for bash: eval "$(keras-transformer --completion)"\n'
+        '  --completion  a script for bash: eval "$(keras-transformer --completion)"; also\n'
+        "              --completion zsh, --completion fish\n"
         f"  --debug     show the traceback of an error (or set {DEBUG_VARIABLE}=1)"
     )

@@ -1,5 +1,6 @@
-"""Completion at a Tab: commands, flags, their values, and the script that asks for them in bash."""
+"""Completion at a Tab: commands, flags, their values, and the script that asks for them in a shell."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,9 @@ MODULES = {name: module_of(name) for name in COMMANDS}
         (["train", "--output", ""], []),
         (["export", "run", "--format", "=", "s"], ["saved_model"]),
         (["export", "run", "--target", "="], ["fastest", "native", "onnxruntime", "portable"]),
+        # Shells other than bash leave a flag and its value one word.
+        (["train", "--preset=t"], ["--preset=tiny"]),
+        (["export", "run", "--format=saved_model", "--target=p"], ["--target=portable"]),
         (["plot", "a"], ["alignment", "attention"]),
         (["plot", "attention", "--pa"], ["--part"]),
         (["plot", "attention", "run", "--part", ""], ["cross", "decoder", "encoder"]),
@@ -46,18 +50,50 @@ def test_every_command_offers_its_flags(command: str) -> None:
     assert "--help" in completion.complete([*words, "--"], MODULES)
 
 
-def test_bash_completes_with_the_script(tmp_path: Path) -> None:
-    program = tmp_path / "keras-transformer"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m keras_transformer.cli "$@"\n')
-    program.chmod(0o755)
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The command, in a directory of its own."""
+    path = tmp_path / "keras-transformer"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m keras_transformer.cli "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def run(*command: str) -> list[str]:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} on this machine")
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_bash_and_zsh_complete_with_their_scripts(shell: str, program: Path) -> None:
+    # The words from 0 on, as completion of both shells has them.
     script = f"""
-        eval "$({program} --completion)"
+        eval "$({program} --completion {shell})"
+        [ {shell} = bash ] || setopt ksharrays
         COMP_WORDS=(keras-transformer train --preset t) COMP_CWORD=3
         _keras_transformer {program}
         echo "${{COMPREPLY[*]}}"
-        complete -p keras-transformer
+        [ {shell} = bash ] && complete -p keras-transformer || echo "${{_comps[keras-transformer]}}"
     """
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    shown, registered = done.stdout.splitlines()
+    flags = ["-f"] if shell == "zsh" else []
+    shown, registered = run(shell, *flags, "-c", script)
     assert shown == "tiny"
-    assert "-F _keras_transformer keras-transformer" in registered
+    assert "-F _keras_transformer" in registered or registered.startswith("_bash_complete")
+
+
+def test_fish_completes_with_its_script(program: Path) -> None:
+    script = f"""
+        set -x PATH {program.parent} $PATH
+        keras-transformer --completion fish | source
+        complete -C 'keras-transformer train --preset t'
+        complete -C 'keras-transformer export run --target=n'
+    """
+    # Files are offered, too.
+    assert {"tiny", "--target=native"} <= set(run("fish", "--no-config", "-c", script))
+
+
+def test_an_unknown_shell_is_refused(run_cli) -> None:
+    result = run_cli("--completion", "csh")
+    assert (result.code, result.out) == (2, "")
+    assert "unknown shell 'csh', expected one of bash, zsh, fish" in result.err
