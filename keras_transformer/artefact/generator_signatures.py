@@ -10,6 +10,7 @@ from keras_transformer.artefact.signatures import (
     TensorSpec,
     by_name,
     ids_input,
+    option,
     strings,
 )
 
@@ -82,8 +83,8 @@ _PROBABLE = (
     TensorSpec("perplexity", "float32", (None,), "Of each token, the end token included."),
 )
 _OPTIONS = (
-    TensorSpec("max_length", "int32", (None,), "Most new tokens.", least=1),
-    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", least=0),
+    option(TensorSpec("max_length", "int32", (None,), "Most new tokens.", 1)),
+    option(TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", 0)),
 )
 
 

@@ -23,6 +23,8 @@ class TensorSpec:
         shape: Its sizes; None if a request decides.
         description: What it is, for readers of the documentation.
         least: The least number that the server takes; None for any.
+        has_default: Whether our server has a value for it where a request leaves it out; a
+            SavedModel has none.
     """
 
     name: str
@@ -30,6 +32,7 @@ class TensorSpec:
     shape: tuple[int | None, ...]
     description: str = ""
     least: int | None = None
+    has_default: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +44,24 @@ class Signature:
         inputs: What it takes, in the order of documentation.
         outputs: What it returns, in the order of documentation.
         description: What it does, for readers of the documentation.
-        optional: Inputs that a request may leave out; a SavedModel has none.
+        more: Inputs that only our server takes; a request may leave out each.
     """
 
     name: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     description: str = ""
-    optional: tuple[TensorSpec, ...] = ()
+    more: tuple[TensorSpec, ...] = ()
+
+    @property
+    def required(self) -> tuple[TensorSpec, ...]:
+        """The inputs that every request to our server has."""
+        return tuple(spec for spec in self.inputs if not spec.has_default)
+
+    @property
+    def optional(self) -> tuple[TensorSpec, ...]:
+        """The inputs that a request to our server may leave out."""
+        return (*(spec for spec in self.inputs if spec.has_default), *self.more)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +90,7 @@ def text_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     is there for models of several languages.
     """
     text = strings("text", "The source text.")
-    prefix = strings("target_prefix", "What the translation begins with, whole words.")
+    prefix = option(strings("target_prefix", "What the translation begins with, whole words."))
     translation = (strings("translation", "The best translation."), _SCORE)
     pair = (strings("source", "A text."), strings("target", "A translation of it."))
     return by_name(
@@ -116,7 +129,7 @@ def id_signatures(sizes: AnswerSizes) -> dict[str, Signature]:
     """Returns the signatures of a SavedModel without tokenizers, from ids to ids, by name."""
     source = ids_input("source_ids", "Ids of the source, padded.")
     target = ids_input("target_ids", "Ids of its translation, padded.")
-    prefix = ids_input("target_prefix", "Ids that the translation begins with, padded.")
+    prefix = option(ids_input("target_prefix", "Ids that the translation begins with, padded."))
     translate = _translate_ids(sizes, "translate_ids")
     shape = (None, sizes.num_hypotheses, sizes.max_length)
     hypotheses = (
@@ -157,13 +170,18 @@ def ids_input(name: str, description: str) -> TensorSpec:
     return TensorSpec(name, "int32", (None, None), description)
 
 
+def option(spec: TensorSpec) -> TensorSpec:
+    """Returns the spec of an input for which our server has a value."""
+    return dataclasses.replace(spec, has_default=True)
+
+
 _SCORE = TensorSpec("score", "float32", (None,), "Log-probability over the length penalty.")
 _LOG_PROBABILITY = TensorSpec(
     "log_probability", "float32", (None,), "In nats, the end token included."
 )
 _OPTIONS = (
-    TensorSpec("max_length", "int32", (None,), "Most tokens of the translation.", least=1),
-    TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", least=0),
+    option(TensorSpec("max_length", "int32", (None,), "Most tokens of the translation.", 1)),
+    option(TensorSpec("length_penalty", "float32", (None,), "Exponent of the length penalty.", 0)),
 )
 
 _LANGUAGES = (

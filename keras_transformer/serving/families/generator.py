@@ -33,9 +33,10 @@ from keras_transformer.serving.models.rows import (
     Own,
     Request,
     groups_of,
+    length_options,
     own_options,
     placed,
-    with_optional,
+    with_more,
 )
 from keras_transformer.serving.models.served import Run
 from keras_transformer.text.sentences import Passage
@@ -116,7 +117,7 @@ class ServedGenerator:
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
         own = self.signatures["generate_with_options"]
         own = dataclasses.replace(own, outputs=(*own.outputs, _STOP_REASON))
-        self.signatures[own.name] = with_optional(own, *SAMPLING, STOP, _INCLUDE_PROMPT)
+        self.signatures[own.name] = with_more(own, *SAMPLING, STOP, _INCLUDE_PROMPT)
         self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: _write_best,
             "generate": _write_best,
@@ -146,12 +147,8 @@ class ServedGenerator:
             return Request(texts)
         prompts = texts_of(inputs, "prompt")
         self._check_lengths("prompt", prompts, self._longest_prompt)
-        own: list[tuple[int, float]] = [(self.search.max_length, self.search.length_penalty)]
-        own *= len(prompts)
-        if signature.name == "generate_with_options":
-            names = ("max_length", "length_penalty")
-            own = list(zip(*(inputs[name].tolist() for name in names), strict=True))
-        rows = [self._row(*row) for row in zip(prompts, own, strict=True)]
+        own = length_options(inputs, self.search, len(prompts))
+        rows = [PromptRow(prompt, *row) for prompt, row in zip(prompts, own, strict=True)]
         options = own_options(inputs, self.search, len(rows))
         included = [True] * len(rows)
         if "include_prompt" in inputs:
@@ -196,14 +193,6 @@ class ServedGenerator:
 
     def _check_lengths(self, name: str, texts: Sequence[str], limit: int | None) -> None:
         check_lengths(name, self._generator.text_lengths(texts), limit)
-
-    def _row(self, prompt: str, own: tuple[int, float]) -> PromptRow:
-        length, penalty = own
-        return PromptRow(
-            prompt,
-            min(length, self.search.max_length),
-            penalty,
-        )
 
     def _options(self, row: PromptRow) -> dict[str, Any]:
         return {

@@ -95,7 +95,7 @@ def read_inputs(request: PredictRequest, signature: Signature) -> dict[str, npt.
         ServingError: The values do not fit the signature; the message says where.
     """
     columns = _rows(request.values, signature) if request.is_row else _columns(request, signature)
-    specs = (*signature.inputs, *signature.optional)
+    specs = (*signature.required, *signature.optional)
     return {spec.name: _array(columns[spec.name], spec) for spec in specs if spec.name in columns}
 
 
@@ -156,7 +156,7 @@ def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
     """Turns instances into a column for each input."""
     if not isinstance(values, list):
         raise _refusal(f"'instances' must be a list, got {_kind(values)}.")
-    names = [spec.name for spec in signature.inputs]
+    names = [spec.name for spec in signature.required]
     if len(names) == 1 and not any(map(_is_named, values)):
         return {names[0]: values}
     for number, row in enumerate(values):
@@ -175,7 +175,7 @@ def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
 
 
 def _columns(request: PredictRequest, signature: Signature) -> Mapping[str, Any]:
-    names = [spec.name for spec in signature.inputs]
+    names = [spec.name for spec in signature.required]
     values = request.values
     if _is_named(values):
         _check_names(values, signature, "'inputs'")
@@ -186,7 +186,7 @@ def _columns(request: PredictRequest, signature: Signature) -> Mapping[str, Any]
 
 
 def _check_names(found: Mapping[str, Any], signature: Signature, where: str) -> None:
-    names = [spec.name for spec in signature.inputs]
+    names = [spec.name for spec in signature.required]
     more = [spec.name for spec in signature.optional]
     if not set(names) <= set(found) <= {*names, *more}:
         others = f" and may have {', '.join(more)}" if more else ""

@@ -176,7 +176,7 @@ def _predict_request(options: ServeOptions, kinds: Sequence[Mapping[str, Signatu
     requests: list[Schema] = []
     for signatures in kinds:
         for name, signature in signatures.items():
-            fields = {spec.name: _row(spec) for spec in signature.inputs}
+            fields = {spec.name: _row(spec) for spec in signature.required}
             more = {spec.name: _row(spec) for spec in signature.optional}
             for schema in (
                 _row_request(name, fields, more, rows),

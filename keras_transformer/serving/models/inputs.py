@@ -21,6 +21,7 @@ from keras_transformer.serving.models.rows import (
     PairRow,
     Request,
     TranslationRow,
+    length_options,
     own_options,
     placed,
 )
@@ -38,7 +39,7 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
         ServingError: One is missing, unknown, of another dtype or shape, or holds a number out of
             range; the message names it.
     """
-    names = [spec.name for spec in signature.inputs]
+    names = [spec.name for spec in signature.required]
     more = [spec.name for spec in signature.optional]
     if not set(names) <= set(inputs) <= {*names, *more}:
         others = f" and may take {', '.join(more)}" if more else ""
@@ -46,7 +47,7 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
             f"{signature.name} takes the inputs {', '.join(names)}{others}, got "
             f"{', '.join(sorted(inputs)) or 'none'}."
         )
-    given = [spec for spec in (*signature.inputs, *signature.optional) if spec.name in inputs]
+    given = [spec for spec in (*signature.required, *signature.optional) if spec.name in inputs]
     for spec in given:
         array = inputs[spec.name]
         if array.dtype.kind != _KINDS[spec.dtype]:
@@ -152,18 +153,16 @@ class RowReader:
         return self._parts(texts, [(b"", search.max_length, search.length_penalty)] * len(texts))
 
     def _texts_with_options(self, inputs: Arrays) -> Request:
-        names = ("target_prefix", "max_length", "length_penalty")
-        options = [
-            (
-                prefix,
-                min(max(max_length, self._limits.target_begins + 1), self._search.max_length),
-                penalty,
-            )
-            for prefix, max_length, penalty in zip(
-                *(inputs[name].tolist() for name in names), strict=True
-            )
-        ]
         texts = inputs["text"].tolist()
+        prefixes = [b""] * len(texts)
+        if "target_prefix" in inputs:
+            prefixes = inputs["target_prefix"].tolist()
+        least = min(self._limits.target_begins + 1, self._search.max_length)
+        lengths = length_options(inputs, self._search, len(texts))
+        options = [
+            (prefix, max(max_length, least), penalty)
+            for prefix, (max_length, penalty) in zip(prefixes, lengths, strict=True)
+        ]
         own = own_options(inputs, self._search, len(texts))
         return self._parts(texts, options, own=own)
 

@@ -36,7 +36,7 @@ from keras_transformer.serving.models.rows import (
     Request,
     TranslationRow,
     groups_of,
-    with_optional,
+    with_more,
 )
 from keras_transformer.serving.models.served import Languages, Run
 from keras_transformer.serving.settings import LongTexts
@@ -128,7 +128,7 @@ class ServedModel:
             )
         )
         own = "translate_with_options"
-        self.signatures[own] = with_optional(self.signatures[own], *SAMPLING)
+        self.signatures[own] = with_more(self.signatures[own], *SAMPLING)
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         splitter = Splitter(

@@ -49,7 +49,7 @@ class RequestReader:
         texts = [
             text
             for spec in signature.inputs
-            if spec.dtype == "string"
+            if spec.dtype == "string" and spec.name in inputs
             for text in inputs[spec.name].tolist()
         ]
         if self._journal.log_text:

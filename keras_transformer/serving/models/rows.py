@@ -98,9 +98,20 @@ class Request(NamedTuple):
     cuts: Sequence[str] = ()
 
 
-def with_optional(signature: Signature, *optional: TensorSpec) -> Signature:
+def with_more(signature: Signature, *more: TensorSpec) -> Signature:
     """Returns a signature that takes more inputs, each of which a request may leave out."""
-    return dataclasses.replace(signature, optional=optional)
+    return dataclasses.replace(signature, more=more)
+
+
+def length_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[tuple[int, float]]:
+    """Returns the `max_length`, never above the server's, and `length_penalty` of each row of a
+    request; those that it leaves out are the server's.
+    """
+    lengths, penalties = (
+        _values(inputs[name]) if name in inputs else [getattr(search, name)] * rows
+        for name in ("max_length", "length_penalty")
+    )
+    return [(min(one, search.max_length), own) for one, own in zip(lengths, penalties, strict=True)]
 
 
 def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:

@@ -260,7 +260,7 @@ class Service:
 
     def _own(self, loaded: LoadedVersion, model: Streaming, own: Mapping[str, Any]) -> Own:
         """Returns the options that a stream has of its own, if the model takes them."""
-        known = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].optional]
+        known = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].more]
         for name in own:
             if name not in known:
                 raise ServingError(

@@ -1,4 +1,4 @@
-"""Completion at a Tab: commands, flags, their values, and the script that asks for them in a shell."""
+"""Completion at a Tab: commands, flags, their values, and what asks for them in a shell."""
 
 import shutil
 import subprocess

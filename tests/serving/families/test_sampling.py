@@ -85,7 +85,10 @@ def test_a_stream_is_a_sample_or_ends_at_a_stop(
         ({"sample": True, "seed": -1}, "seed"),
         ({"sample": "yes"}, "sample"),
         ({"stop": ["a" * 300]}, "stop must hold strings of 1 to 256 characters"),
-        ({"beams": 4}, "may have sample, temperature, top_k, top_p, seed, stop, include_prompt"),
+        (
+            {"beams": 4},
+            "length_penalty, sample, temperature, top_k, top_p, seed, stop, include_prompt",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
@@ -100,3 +103,24 @@ def test_rows_with_other_keys_are_named(serve: Callable[..., Any]) -> None:
     first = {"prompt": "a", **BASE}
     response = rows(serve("decoder"), first, {**first, "sample": True})
     assert "all elements of 'instances' must have the same keys" in response.json()["error"]
+
+
+def test_an_option_that_is_left_out_is_the_servers(
+    serve: Callable[..., Any], generator: OnnxGenerator
+) -> None:
+    server = serve("decoder")
+    plain, short, drawn = (
+        rows(server, {"prompt": "the red"}).json()["predictions"],
+        *(
+            rows(server, {"prompt": "the red", **own}).json()["predictions"]
+            for own in ({"max_length": 2}, DRAWN)
+        ),
+    )
+    body = {"prompt": "the red"}
+    served = server.predict({"instances": [body]}).json()["predictions"]
+    assert [one["text"] for one in plain] == [one["text"] for one in served]
+    [wanted] = generator.generate(["the red"], beam_size=2, max_length=2)
+    assert short[0]["text"] == wanted
+    assert drawn[0]["stop_reason"] in ("eos", "length")
+    refused = rows(server, {**body, "num_beams": 3})
+    assert refused.status_code == 400 and "num_beams" in refused.json()["error"]

@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from keras_transformer.artefact.signatures import AnswerSizes, server_signatures
+from keras_transformer.search.options import SearchOptions
 
 DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}
 LOWEST = float(np.finfo(np.float32).min)
@@ -112,6 +113,34 @@ def test_each_row_has_options_of_its_own(server, translator, search) -> None:
         )
         assert prediction["translation"] == best.text
         assert prediction["score"] == pytest.approx(best.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("is_row", [True, False])
+def test_an_option_that_is_left_out_is_the_servers(server, translator, search, is_row) -> None:
+    def ask(**given: Any) -> dict[str, Any]:
+        values: Any = [given] if is_row else {name: [one] for name, one in given.items()}
+        body = {"signature_name": "translate_with_options"}
+        if is_row:
+            return predictions(server, {**body, "instances": values})[0]
+        outputs = server.predict({**body, "inputs": values}).json()["outputs"]
+        return {name: column[0] for name, column in outputs.items()}
+
+    text = "the red dog"
+    own = {"max_length": 3, "length_penalty": 0.0, "target_prefix": "hello"}
+    whole = {
+        "max_length": 40,
+        "length_penalty": SearchOptions(**search).length_penalty,
+        "target_prefix": "",
+    }
+    plain = {"signature_name": "translate_with_options", "instances": [text]}
+    assert ask(text=text) == ask(text=text, **whole) == predictions(server, plain)[0]
+    assert ask(text=text)["translation"] == translator.translate([text], **search)[0]
+    for name, value in own.items():
+        assert ask(text=text, **{name: value}) == ask(text=text, **{**whole, name: value})
+    assert ask(text=text, sample=True, seed=3) == ask(text=text, **whole, sample=True, seed=3)
+    refused = server.predict({**plain, "instances": [{"text": text, "num_beams": 2}]})
+    assert refused.status_code == 400
+    assert "must have text and may have max_length, length_penalty" in refused.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -48,4 +48,20 @@ def test_an_option_out_of_range_is_refused_by_name(channel, name, value, message
 
 @pytest.mark.parametrize("name", ["\U0001f600" * 1000, "a" * 100_000, "a\x00\n\x7f"])
 def test_a_message_that_repeats_any_name_arrives(channel, name) -> None:
-    assert "takes the inputs text, max_length" in refusal(channel, **{**INPUTS, name: ["x"]})
+    assert "takes the inputs text and may take max_length" in refusal(
+        channel, **{**INPUTS, name: ["x"]}
+    )
+
+
+def test_options_that_are_left_out_are_the_servers(channel: grpc.Channel) -> None:
+    def ask(**inputs: Any) -> bytes:
+        request = predict_pb2.PredictRequest()
+        spec = request.model_spec
+        spec.name, spec.signature_name = "demo", "translate_with_options"
+        for name, values in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        return stub.Predict(request, 30).outputs["translation"].string_val[0]
+
+    short = {"text": ["the red dog"], "max_length": [2]}
+    assert ask(**short) == ask(**short, target_prefix=[""]) != ask(text=["the red dog"])
