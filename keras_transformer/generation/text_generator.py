@@ -13,9 +13,10 @@ from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.defaults import check_defaults, search_options
-from keras_transformer.search.distinct import as_many_as_kept, distinct
+from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.keywords import SearchKeywords
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.stops import Stops
@@ -135,10 +136,10 @@ class TextGenerator:
 
         Returns:
             Hypotheses of each prompt: texts that differ, with ids and scores of the best tokens
-            that spell them; fewer than `num_hypotheses` if the search found fewer, and an empty one
-            of score -inf if none is possible. Samples are as they were drawn, and may repeat. Ids,
-            scores and log-probabilities are those of the
-            tokens after the prompt.
+            that spell them, all of the tokens after the prompt. Where texts repeat, what a search
+            with more beams finds stands behind the others; fewer than `num_hypotheses` if that has
+            no more, and an empty one of score -inf if none is possible. Samples are as they were
+            drawn, and may repeat.
 
         Raises:
             TypeError: As for `generate`.
@@ -147,12 +148,20 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(ids, as_many_as_kept(chosen), stops=self._stops(chosen))
-        hypotheses = [
-            [self._hypothesis(chosen, prompt, row, one, include_prompt) for one in candidates]
-            for prompt, row, candidates in zip(prompts, ids, found, strict=True)
-        ]
-        return distinct(hypotheses, chosen)
+        stops = self._stops(chosen)
+
+        def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
+            found = self._engine.search([ids[place] for place in places], options, stops=stops)
+            return [
+                [
+                    self._hypothesis(chosen, prompts[place], ids[place], one, include_prompt)
+                    for one in candidates
+                ]
+                for place, candidates in zip(places, found, strict=True)
+            ]
+
+        found = search(range(len(ids)), as_many_as_kept(chosen))
+        return filled_up(found, chosen, HypothesisSize.of(vars(self.config)), search)
 
     @suggests_arguments
     def generate_ids(

@@ -3,9 +3,16 @@ several rows of tokens, each with a score of its own.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
+
+# A search whose hypotheses repeat texts is made again with so many times its beams.
+_WIDER = (2, 4)
+
+# Takes places of sources and options; returns the hypotheses of each.
+SearchAgain = Callable[[Sequence[int], SearchOptions], Sequence[Sequence[Hypothesis]]]
 
 
 def as_many_as_kept(options: SearchOptions) -> SearchOptions:
@@ -29,6 +36,46 @@ def distinct(
     if options.sample or options.num_hypotheses == 1:
         return [list(own) for own in found]
     return [_distinct(own)[: options.num_hypotheses] for own in found]
+
+
+def filled_up(
+    found: Sequence[Sequence[Hypothesis]],
+    options: SearchOptions,
+    size: HypothesisSize | None,
+    search: SearchAgain,
+) -> list[list[Hypothesis]]:
+    """Does as `distinct`, and where texts repeat fills up with those of wider searches.
+
+    Args:
+        found: The hypotheses of each source, of a search with `as_many_as_kept`.
+        options: What was asked for.
+        size: What a hypothesis holds, for wider searches to fit into memory; None for no bound.
+        search: Searches again.
+
+    Returns:
+        Up to `num_hypotheses` of each source, best first. The best stays that of the first search,
+        so that a wider one adds none with a better score. There are fewer where four times the
+        beams hold no more, or would not fit into memory.
+    """
+    chosen = distinct(found, options)
+    if options.sample:
+        return chosen
+    # Where fewer were found than kept, there are no more.
+    short = [place for place, own in enumerate(found) if len(own) == options.beam_size]
+    for times in _WIDER:
+        short = [place for place in short if len(chosen[place]) < options.num_hypotheses]
+        beams = times * options.beam_size
+        wider = dataclasses.replace(options, beam_size=beams) if short else options
+        if not short or (size is not None and not size.holds(wider)):
+            break
+        for place, more in zip(short, search(short, as_many_as_kept(wider)), strict=True):
+            chosen[place] = _merged(chosen[place], more)[: options.num_hypotheses]
+    return chosen
+
+
+def _merged(own: Sequence[Hypothesis], more: Sequence[Hypothesis]) -> list[Hypothesis]:
+    added = [one for one in more if one.score <= own[0].score]
+    return sorted(_distinct([*own, *added]), key=lambda one: -one.score)
 
 
 def _distinct(own: Sequence[Hypothesis]) -> list[Hypothesis]:

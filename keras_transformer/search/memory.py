@@ -48,18 +48,23 @@ class HypothesisSize(NamedTuple):
         Raises:
             ValueError: They would hold more than `limit_bytes`; the message says how many may be.
         """
-        own = self.token_bytes * min(options.max_length, _COUNTED_TOKENS) + self.step_bytes
-        rows = options.rows_per_sentence
-        if own * rows <= _FEW_BYTES:
-            return
-        limit = limit_bytes()
-        if own * rows > limit:
+        own, rows = self._bytes_of_one(options), options.rows_per_sentence
+        if not self.holds(options):
+            limit = limit_bytes()
             name = "num_hypotheses" if options.sample else "beam_size"
             raise ValueError(
                 f"{name}={rows} would hold {_size(own * rows)} for each sentence, more than the "
                 f"limit of {_size(limit)}: {name} may be {max(1, limit // own)} here, or more with "
                 "a smaller max_length."
             )
+
+    def holds(self, options: SearchOptions) -> bool:
+        """Returns whether the hypotheses that a search keeps of a sentence may be held."""
+        needed = self._bytes_of_one(options) * options.rows_per_sentence
+        return needed <= _FEW_BYTES or needed <= limit_bytes()
+
+    def _bytes_of_one(self, options: SearchOptions) -> int:
+        return self.token_bytes * min(options.max_length, _COUNTED_TOKENS) + self.step_bytes
 
     def check_batch(self, batch_tokens: int) -> None:
         """Checks the size of batches, in tokens of the sources counted for each hypothesis.

@@ -272,6 +272,13 @@ class Asked(NamedTuple):
     passages: list[Passage]
     sources: list[list[int]]
 
+    def at(self, places: Sequence[int], engine: TranslationEngine) -> "Asked":
+        """Returns the request of the texts at some places."""
+        begins, passages, sources = (
+            [rows[place] for place in places] for rows in (self.begins, self.passages, self.sources)
+        )
+        return Asked(MarkedEngine(engine, begins), self.options, begins, passages, sources)
+
 
 def _whole_words(text: str) -> int:
     """Returns how many words a text has, the last one not counted if it goes on behind it."""

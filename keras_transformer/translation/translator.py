@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Unpack
 
-from keras_transformer.search.distinct import as_many_as_kept, distinct
+from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
@@ -101,8 +101,9 @@ class TextTranslator(TextScorer):
 
         Returns:
             Hypotheses of each text: texts that differ, with ids and scores of the best tokens that
-            spell them; fewer than `num_hypotheses` if the search found fewer, and an empty one of
-            score -inf if none is possible. Samples are as they were drawn, and may repeat.
+            spell them. Where texts repeat, what a search with more beams finds stands behind the
+            others; fewer than `num_hypotheses` if that has no more, and an empty one of score -inf
+            if none is possible. Samples are as they were drawn, and may repeat.
 
         Raises:
             TypeError: As for `translate`.
@@ -112,11 +113,7 @@ class TextTranslator(TextScorer):
         asked = self._ask(texts, options, letterless)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
-        found = asked.engine.search(
-            asked.sources, as_many_as_kept(asked.options), prefixes, stops=stops
-        )
-        hypotheses = to_hypotheses(found, self._target, self.min_score)
-        hypotheses = distinct(self._ended(asked, prefixes, hypotheses), asked.options)
+        hypotheses = self._distinct(asked, prefixes, stops)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
         if replace_unk:
@@ -212,6 +209,24 @@ class TextTranslator(TextScorer):
                 "leave one of them out."
             )
         return stops
+
+    def _distinct(
+        self, asked: Asked, prefixes: IdRows | None, stops: Stops | None
+    ) -> list[list[Hypothesis]]:
+        """Searches; returns hypotheses whose texts differ."""
+
+        def search(
+            part: Asked, own: IdRows | None, options: SearchOptions
+        ) -> list[list[Hypothesis]]:
+            found = part.engine.search(part.sources, options, own, stops=stops)
+            return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
+
+        def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
+            own = None if prefixes is None else [prefixes[place] for place in places]
+            return search(asked.at(places, self._engine), own, options)
+
+        found = search(asked, prefixes, as_many_as_kept(asked.options))
+        return filled_up(found, asked.options, self._engine.limits.hypothesis, search_again)
 
     def _ended(
         self, asked: Asked, prefixes: IdRows | None, found: Sequence[Sequence[Hypothesis]]

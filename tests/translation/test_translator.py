@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.search import distinct
+from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.translation.translator import TextTranslator
 
 
@@ -44,6 +46,20 @@ def test_the_n_best_are_sorted_and_distinct(translator: TextTranslator, texts: l
         assert len(found) == 4
         assert scores == sorted(scores, reverse=True)
         assert len({tuple(one.ids) for one in found}) == 4
+
+
+def test_texts_that_tokens_spell_alike_are_filled_up(
+    translator: TextTranslator, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode = TextIds.decode
+    monkeypatch.setattr(TextIds, "decode", lambda *given: [text[:9] for text in decode(*given)])
+    options = {"beam_size": 3, "num_hypotheses": 3, "max_length": 8}
+    found = translator.translate_n_best(texts, **options)
+    assert all(len({one.text for one in own}) == len(own) for own in found)
+    assert [own[0].text for own in found] == translator.translate(texts, beam_size=3, max_length=8)
+    monkeypatch.setattr(distinct, "_WIDER", ())
+    unfilled = translator.translate_n_best(texts, **options)
+    assert sum(map(len, unfilled)) < sum(map(len, found)) <= 3 * len(texts)
 
 
 def test_ids_give_what_their_texts_give(

@@ -177,7 +177,8 @@ class ServedGenerator:
 
     def run(self, signature: Signature) -> Run:
         """As `Served.run`."""
-        return self._score if signature.name == "score" else self._generate
+        runs = {"score": self._score, "generate_n_best": self._generate}
+        return runs.get(signature.name, self._generate_best)
 
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """As `Served.write`."""
@@ -203,11 +204,18 @@ class ServedGenerator:
             **dict(row.own),
         }
 
-    def _generate(self, rows: Sequence[PromptRow]) -> list[list[Hypothesis]]:
+    def _generate_best(self, rows: Sequence[PromptRow]) -> list[list[Hypothesis]]:
+        return self._generate(rows, num_hypotheses=1)
+
+    def _generate(
+        self, rows: Sequence[PromptRow], num_hypotheses: int | None = None
+    ) -> list[list[Hypothesis]]:
         found: dict[int, list[Hypothesis]] = {}
         for places in groups_of(rows):
             prompts = [rows[place].prompt for place in places]
             options = self._options(rows[places[0]])
+            if num_hypotheses is not None:
+                options["num_hypotheses"] = num_hypotheses
             results = self._generator.generate_n_best(prompts, include_prompt=False, **options)
             for place, own in zip(places, results, strict=True):
                 # Every vocabulary's texts go on behind their prompts without more ado.

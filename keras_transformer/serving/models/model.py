@@ -23,7 +23,7 @@ from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.tokenizers import open_text_ids
-from keras_transformer.search.distinct import as_many_as_kept, distinct
+from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
@@ -159,7 +159,11 @@ class ServedModel:
             min_score=self.min_score,
             model_dim=self._engine.model_dim,
         )
-        self._runs: dict[str, Run] = {"score": self._score, "encode": self._encoder_states}
+        self._runs: dict[str, Run] = {
+            "score": self._score,
+            "encode": self._encoder_states,
+            "translate_n_best": self._translate_distinct,
+        }
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""
@@ -226,7 +230,8 @@ class ServedModel:
 
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
         """Returns each row's hypotheses with their attention, for people to look at."""
-        hypotheses = to_hypotheses(self._translate(rows), self._target, self.min_score)
+        found = self._translate_distinct(rows)
+        hypotheses = to_hypotheses(found, self._target, self.min_score)
         begins, sources = [row.begins for row in rows], [row.source for row in rows]
         best = distinct(hypotheses, self.search)
         attended = with_attention(self._engine, begins, sources, best)
@@ -255,9 +260,27 @@ class ServedModel:
         return [len(ids) for ids in self._source.encode(texts)]
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+        return self._search(rows, self.search)
+
+    def _translate_distinct(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+        """As `_translate`, with as many texts of each row as are asked for."""
+
+        def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
+            found = self._search([rows[place] for place in places], options)
+            return to_hypotheses(found, self._target, self.min_score)
+
+        found = search(range(len(rows)), self.search)
+        filled = filled_up(found, self.search, self._limits.hypothesis, search)
+        return [
+            [Candidate(one.ids, one.score, one.log_probability) for one in own] for own in filled
+        ]
+
+    def _search(
+        self, rows: Sequence[TranslationRow], search: SearchOptions
+    ) -> list[list[Candidate]]:
         found: dict[int, list[Candidate]] = {}
         for places in groups_of(rows):
-            options = as_many_as_kept(rows[places[0]].adapt(self.search))
+            options = as_many_as_kept(rows[places[0]].adapt(search))
             engine = MarkedEngine(self._engine, [rows[place].begins for place in places])
             prefixes = [rows[place].prefix for place in places]
             results = engine.search(
