@@ -61,6 +61,8 @@ _EMITTED = frozenset(
         "prompts",
         "default_prompt",
         "max_row_length",
+        "multi_label",
+        "pair_separators",
         "tied_head",
     }
 )

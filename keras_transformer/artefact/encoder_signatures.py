@@ -28,6 +28,7 @@ class EncoderSizes:
         num_hypotheses: Fillings of each text, if the head fills in masks.
         has_mask: Whether the vocabulary has a mask, without which a head has none to fill in.
         has_prompts: Whether a prompt can be chosen that goes before each text to embed.
+        multi_label: Whether a text may have any number of the labels.
     """
 
     head: str | None = None
@@ -38,6 +39,7 @@ class EncoderSizes:
     num_hypotheses: int | None = None
     has_mask: bool = True
     has_prompts: bool = False
+    multi_label: bool = False
 
 
 # What the function of two texts of a head that has one is called.
@@ -167,11 +169,17 @@ def _outputs(name: str, sizes: EncoderSizes, *, of_text: bool) -> tuple[TensorSp
         return _fillings(sizes, of_text=of_text)
     if name == "classify":
         labels = (None, sizes.num_labels)
+        each = "The probability of each"
         return (
             TensorSpec("label", "string", row, "The most probable label."),
             TensorSpec("probability", "float32", row, "Its probability."),
             TensorSpec("labels", "string", labels, "Every label."),
-            TensorSpec("probabilities", "float32", labels, "The probability of each."),
+            TensorSpec(
+                "probabilities",
+                "float32",
+                labels,
+                f"{each}, whatever the others have." if sizes.multi_label else f"{each}.",
+            ),
         )
     if name == "tag":
         tokens = TensorSpec("tokens", "string", places, "The text's tokens, then empty ones.")

@@ -41,6 +41,10 @@ class EncoderConfig(SingleStackConfig):
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
         labels: The classes or tags, in the order of their logits; only with those two heads.
+        multi_label: Whether "classification" gives a text any number of the labels, each with the
+            probability sigmoid(logit), in place of exactly one of them.
+        pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, where the
+            second text has the token type 1, or 2 as in RoBERTa, where all types are 0.
         pooling: How "embedding" makes one vector of a text's states: the "first" or the "last" of
             them, their "mean" or their "max" in each feature, their sum divided by the square root
             of their number ("mean_sqrt_length"), or their mean weighted by the position counted
@@ -94,6 +98,8 @@ class EncoderConfig(SingleStackConfig):
     keep_pooler: bool = False
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
+    multi_label: bool = False
+    pair_separators: int = 1
     pooling: str = "mean"
     dense: tuple[DenseConfig, ...] = ()
     unit_vectors: bool = False
@@ -114,6 +120,10 @@ class EncoderConfig(SingleStackConfig):
         if self.dense and self.head != "embedding":
             raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
         check_flag("unit_vectors", self.unit_vectors)
+        check_flag("multi_label", self.multi_label)
+        check_size("pair_separators", self.pair_separators)
+        if self.pair_separators > 2:
+            raise ValueError(f"pair_separators must be 1 or 2, got {self.pair_separators}.")
         self._check_row_length()
         check_prompts(self.prompts, self.default_prompt)
         object.__setattr__(self, "prompts", dict(self.prompts))
@@ -138,6 +148,13 @@ class EncoderConfig(SingleStackConfig):
             raise TypeError(f"labels must be strings, got {self.labels!r}.")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError(f"labels must differ from each other, got {self.labels!r}.")
+        if self.multi_label:
+            if self.head != "classification" or not self.labels:
+                raise ValueError(
+                    "multi_label needs head='classification' and one label or more, got "
+                    f"head={self.head!r} and {len(self.labels)} labels."
+                )
+            return
         if (self.head in _CHOOSING) != (len(self.labels) >= 2):
             raise ValueError(
                 f"labels, two or more, are needed with head={' or '.join(map(repr, _CHOOSING))} "

@@ -13,8 +13,8 @@ def own_loss(config: ModelConfig) -> dict[str, Any]:
     """Returns the arguments of `compile` that a family and its head decide; {} if none fits.
 
     Logits of tokens get the cross-entropy without label smoothing, its sum divided by that of the
-    sample weights, which leave out padding; those of a text get the cross-entropy of its class, and
-    a number gets the squared error.
+    sample weights, which leave out padding; those of a text get the cross-entropy of its class, or
+    of each label by itself if it may have several, and a number gets the squared error.
     """
     head = config.head if isinstance(config, EncoderConfig) else "tokens"
     if head in ("tokens", "masked_lm", "tagging"):
@@ -22,6 +22,10 @@ def own_loss(config: ModelConfig) -> dict[str, Any]:
         metrics += [] if head == "tagging" else [_registered("Perplexity")]
         loss = _registered("SmoothedCrossEntropy", label_smoothing=0.0)
         return {"loss": loss, "weighted_metrics": metrics}
+    if isinstance(config, EncoderConfig) and config.multi_label:
+        accuracy = keras.metrics.BinaryAccuracy("accuracy", threshold=0.0)
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        return {"loss": loss, "weighted_metrics": [accuracy]}
     if head == "classification":
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return {"loss": loss, "weighted_metrics": ["accuracy"]}

@@ -30,7 +30,8 @@ class Imported:
         tensors: The weights.
         tokenizers: Those of source and target, the same object if they share a vocabulary, or that
             of single texts twice.
-        unread: Beginnings and endings of names of tensors that mean nothing to the model.
+        unread: Beginnings and endings of names of tensors that say nothing that the others do not.
+        not_kept: Those of weights that no part of the model reads.
         search: Options of a search that the model was meant to be used with.
         left_out: What its files say of a search that no option of ours does, as "name=value".
 
@@ -45,6 +46,7 @@ class Imported:
     tensors: Tensors
     tokenizers: tuple[Tokenizer, Tokenizer]
     unread: tuple[str, ...] = ()
+    not_kept: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -94,9 +96,21 @@ class Imported:
             self.table(model),
             self.tensors,
             origin=self.tensors.origin,
-            unread=self.unread,
+            unread=(*self.unread, *self.not_kept),
         )
         return model
+
+    def names_not_kept(self, model: AnyModel) -> list[str]:
+        """Returns the names of weights in the file that the model built of it has no place for."""
+        read = {entry.name for entry in self.table(model)}
+        silent, others = self.unread, self.not_kept
+        return sorted(
+            name
+            for name in self.tensors
+            if name not in read
+            and (name.startswith(others) or name.endswith(others))
+            and not (name.startswith(silent) or name.endswith(silent))
+        )
 
     def _check_sizes(self) -> None:
         """Refuses a config of far more weights than there are bytes, before memory is taken."""

@@ -6,24 +6,30 @@ from keras_transformer.config.special_ids import SpecialIds
 
 
 def encoder_row(
-    first: Sequence[int], second: Sequence[int] | None, special_ids: SpecialIds
+    first: Sequence[int],
+    second: Sequence[int] | None,
+    special_ids: SpecialIds,
+    pair_separators: int = 1,
 ) -> tuple[list[int], list[int]]:
     """Returns the row of one text or of a pair: bos, first, eos, and then second, eos.
+
+    With two separators (RoBERTa) there is another eos before the second text.
 
     Args:
         first: Ids of a text, without special ids but unk and mask.
         second: Ids of a second text; None for one text alone.
         special_ids: Those of the vocabulary. Without a bos the row begins with the text.
+        pair_separators: As for `EncoderConfig`.
 
     Returns:
-        The row, and each token's type: 0 up to the first eos, then 1.
+        The row, and each token's type: 0 up to the first eos, then 1; with two separators all 0.
     """
     begin = [] if special_ids.bos is None else [special_ids.bos]
     row = [*begin, *first, special_ids.eos]
     types = [0] * len(row)
     if second is not None:
-        row += [*second, special_ids.eos]
-        types += [1] * (len(row) - len(types))
+        row += [*[special_ids.eos] * (pair_separators - 1), *second, special_ids.eos]
+        types += [int(pair_separators == 1)] * (len(row) - len(types))
     return row, types
 
 

@@ -1,8 +1,8 @@
 """Scores a classifier: takes the labels that it gave texts and the right ones, and returns its
-accuracy, and precision, recall and F1 of each label.
+accuracy, and precision, recall and F1 of each label. A text may have several labels, or none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -28,7 +28,7 @@ class ClassScores:
     """How well texts were classified.
 
     Attributes:
-        accuracy: Share of texts that were given their label.
+        accuracy: Share of texts that were given their label, or exactly their labels.
         macro_f1: Mean of the labels' F1.
         labels: The scores of each label.
     """
@@ -38,40 +38,45 @@ class ClassScores:
     labels: dict[str, LabelScores]
 
 
-def class_scores(found: Sequence[str], right: Sequence[str], labels: Sequence[str]) -> ClassScores:
+def class_scores(
+    found: Sequence[Collection[str]], right: Sequence[Collection[str]], labels: Sequence[str]
+) -> ClassScores:
     """Returns the scores of a classifier.
 
     Args:
-        found: The label that it gave each text.
-        right: Each text's label.
+        found: The labels that it gave each text.
+        right: Each text's labels.
         labels: All that the classifier knows.
 
     Raises:
         ValueError: There is no text, there are not as many of both, or one is not among `labels`.
 
     Example:
-        >>> class_scores(["no", "yes"], ["no", "no"], ["no", "yes"]).accuracy
+        >>> class_scores([["no"], ["yes"]], [["no"], ["no"]], ["no", "yes"]).accuracy
         0.5
     """
     if len(found) != len(right) or not right:
         raise ValueError(f"got {len(found)} labels for {len(right)} texts: give one for each.")
-    for number, label in enumerate(right):
-        if label not in labels:
-            raise ValueError(
-                f"the label of text {number}, {label!r}, is none of the classifier's: "
-                f"{', '.join(map(repr, labels))}."
-            )
-    scores = {label: _scores_of(label, found, right) for label in labels}
+    for number, given in enumerate(right):
+        for label in given:
+            if label not in labels:
+                raise ValueError(
+                    f"the label of text {number}, {label!r}, is none of the classifier's: "
+                    f"{', '.join(map(repr, labels))}."
+                )
+    both = [({*one}, {*other}) for one, other in zip(found, right, strict=True)]
+    scores = {label: _scores_of(label, both) for label in labels}
     return ClassScores(
-        accuracy=sum(map(str.__eq__, found, right)) / len(right),
+        accuracy=sum(one == other for one, other in both) / len(right),
         macro_f1=sum(one.f1 for one in scores.values()) / len(scores),
         labels=scores,
     )
 
 
-def _scores_of(label: str, found: Sequence[str], right: Sequence[str]) -> LabelScores:
-    given, texts = found.count(label), right.count(label)
-    hits = sum(one == other == label for one, other in zip(found, right, strict=True))
+def _scores_of(label: str, both: Sequence[tuple[set[str], set[str]]]) -> LabelScores:
+    given = sum(label in found for found, _ in both)
+    texts = sum(label in right for _, right in both)
+    hits = sum(label in found & right for found, right in both)
     return LabelScores(
         precision=hits / given if given else 0.0,
         recall=hits / texts if texts else 0.0,

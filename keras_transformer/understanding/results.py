@@ -8,23 +8,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.checks import check_number
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.text_vectors import SHORTEST, Pooling, poolings_of
 from keras_transformer.understanding.engine import Array
+
+# Least probability of a label where a text may have several.
+THRESHOLD = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Classification:
-    """The class of a text.
+    """The class of a text, or its labels if it may have several.
 
     Attributes:
         label: The most probable label.
         probability: Its probability.
-        probabilities: float32 `(labels,)`, in the order of the config's `labels`.
+        probabilities: float32 `(labels,)`, in the order of the config's `labels`; with
+            `multi_label` each stands for itself, and they do not add up to 1.
+        chosen: The labels of the text and their probabilities, most probable first: with
+            `multi_label` those that are probable enough, perhaps none, and else `label` alone.
     """
 
     label: str
     probability: float
     probabilities: Any = dataclasses.field(compare=False, repr=False)
+    chosen: dict[str, float] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +117,53 @@ def softmax(logits: Array) -> Array:
     return (wide / wide.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 
-def most_probable(logits: Array, labels: Sequence[str]) -> Classification:
-    """Returns the class of a text from its logits, float32 `(labels,)`."""
-    probabilities = softmax(logits)
+def sigmoid(logits: Array) -> Array:
+    """Returns the probability 1 / (1 + exp(-x)) of each logit, computed in float64."""
+    decay = np.exp(-np.abs(logits.astype(np.float64)))
+    return (np.where(logits < 0, decay, 1.0) / (1.0 + decay)).astype(np.float32)
+
+
+def most_probable(
+    logits: Array, labels: Sequence[str], threshold: float | None = None
+) -> Classification:
+    """Returns the class of a text from its logits, float32 `(labels,)`.
+
+    Args:
+        logits: The text's.
+        labels: Their names.
+        threshold: Least probability of a label, each of which stands for itself; None if the text
+            has exactly one.
+    """
+    probabilities = softmax(logits) if threshold is None else sigmoid(logits)
     best = int(probabilities.argmax())
-    return Classification(labels[best], float(probabilities[best]), probabilities)
+    places = [best]
+    if threshold is not None:
+        order = np.argsort(-probabilities, kind="stable")
+        places = order[probabilities[order] >= threshold].tolist()
+    chosen = {labels[place]: float(probabilities[place]) for place in places}
+    return Classification(labels[best], float(probabilities[best]), probabilities, chosen)
+
+
+def threshold_of(config: EncoderConfig, threshold: float | None) -> float | None:
+    """Returns the least probability of a text's label; None if every text has exactly one.
+
+    Raises:
+        TypeError: The threshold is no number.
+        ValueError: It lies outside 0 to 1, or every text has exactly one label.
+    """
+    if not config.multi_label:
+        if threshold is not None:
+            raise ValueError(
+                f"threshold is for models with multi_label=True, got {threshold!r}: this one gives "
+                "every text the most probable of its labels."
+            )
+        return None
+    if threshold is None:
+        return THRESHOLD
+    check_number("threshold", threshold)
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold must be a probability in [0, 1], got {threshold!r}.")
+    return threshold
 
 
 def word_tags(

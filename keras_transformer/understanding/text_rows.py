@@ -38,6 +38,7 @@ class TextRows:
     ) -> None:
         self._text_ids = text_ids
         self._special_ids = config.special_ids
+        self._separators = config.pair_separators
         ends = len(encoder_row([], None, self._special_ids)[0])
         room = None if config.longest_row is None else config.longest_row - ends
         self._limit = LengthLimit(max_text_length, long_texts, room)
@@ -90,7 +91,7 @@ class TextRows:
             raise ValueError(
                 f"got {len(others)} second texts for {len(firsts)} texts: give one for each."
             )
-        pairs = self._limit.fit_pairs(firsts, others, added=1)
+        pairs = self._limit.fit_pairs(firsts, others, added=self._separators)
         return [self._row(first, second) for first, second in pairs]
 
     def of_ids(self, ids: IdRows) -> list[Row]:
@@ -116,4 +117,4 @@ class TextRows:
         return is_kept(row, {mask}, space)
 
     def _row(self, first: Sequence[int], second: Sequence[int] | None = None) -> Row:
-        return Row(*encoder_row(first, second, self._special_ids))
+        return Row(*encoder_row(first, second, self._special_ids, self._separators))

@@ -31,6 +31,7 @@ from keras_transformer.understanding.results import (
     most_probable,
     pooled,
     softmax,
+    threshold_of,
     unit_vectors,
     word_tags,
 )
@@ -176,22 +177,30 @@ class TextUnderstanding:
         return unit_vectors(vectors) if config.unit_vectors else vectors
 
     def classify(
-        self, texts: Sequence[str], second_texts: Sequence[str] | None = None
+        self,
+        texts: Sequence[str],
+        second_texts: Sequence[str] | None = None,
+        *,
+        threshold: float | None = None,
     ) -> list[Classification]:
         """Returns the class of each text, or of each pair of texts.
 
         Args:
             texts: The texts.
             second_texts: As many, the second ones of pairs; None for texts alone.
+            threshold: Least probability, from 0 to 1, of a label that a text is given by a model
+                with `multi_label`; `THRESHOLD` (0.5) if None.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `states`, or the model has another head.
+            TypeError: As for `states`, or the threshold is no number.
+            ValueError: As for `states`, or the model has another head; or there is a threshold,
+                and it is out of range or a text has one label.
             RuntimeError: As for `states`.
         """
         require_head(self.config.head, "classification")
+        least = threshold_of(self.config, threshold)
         logits = self._engine.head(self._rows.of_texts(texts, second_texts))
-        return [most_probable(row, self.config.labels) for row in logits]
+        return [most_probable(row, self.config.labels, least) for row in logits]
 
     def regress(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> Array:
         """Returns the number that the model gives to each text: float32 `(texts,)`.
@@ -306,7 +315,7 @@ class TextUnderstanding:
         rows = self._rows.of_texts(questions, texts)
         spans = []
         for text, row, logits in zip(texts, rows, self._engine.head(rows), strict=True):
-            begin = list(row.token_ids).index(self._special_ids.eos) + 1
+            begin = list(row.token_ids).index(self._special_ids.eos) + self.config.pair_separators
             if begin == len(row.token_ids) - 1:
                 spans.append(Span("", 0, 0, float("-inf")))
                 continue

@@ -70,7 +70,11 @@ class EveryModel:
         return [Hypothesis(text, [7, 8, 9], 0.0, -4.0) for text in texts]
 
     def classify(
-        self, texts: Sequence[str], seconds: Sequence[str] | None = None
+        self,
+        texts: Sequence[str],
+        seconds: Sequence[str] | None = None,
+        *,
+        threshold: float | None = None,
     ) -> list[Classification]:
         self._check(texts)
         own = np.array([0.25, 0.75] if seconds is None else [0.5, 0.5], np.float32)

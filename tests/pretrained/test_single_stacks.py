@@ -1,7 +1,7 @@
 """Encoders and decoders of Hugging Face, read: ids, probabilities and continuations are theirs."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +26,10 @@ ENCODERS = (
     "mpnet_classes",
     "roberta",
     "roberta_classes",
+    "roberta_feelings",
     "xlm_roberta",
 )
+CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 
 
@@ -152,13 +154,53 @@ def test_probabilities_and_continuations_of_decoders_are_theirs(
     assert [found[0].ids for found in results] == theirs
 
 
-@pytest.mark.parametrize("name", ["bert_classes", "distilbert_classes", "roberta_classes"])
-def test_exported_classifiers_give_the_classes_of_keras(
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_rows_and_classes_of_pairs_are_theirs(name: str, read: Callable[[str], Read]) -> None:
+    model, tokenizer, reference = read(name)
+    firsts, seconds = (tokenizer.encode(side) for side in zip(*reference["pairs"], strict=True))
+    separators = model.config.pair_separators
+    rows = [
+        encoder_row(*both, tokenizer.special_ids, separators)
+        for both in zip(firsts, seconds, strict=True)
+    ]
+    assert [ids for ids, _ in rows] == reference["pair_ids"]
+    found = TextEncoder(model, tokenizer).classify(*zip(*reference["pairs"], strict=True))
+    check_probabilities(found, reference["pair_logits"], model.config.multi_label)
+
+
+@pytest.mark.parametrize("name", ["bert_classes", "distilbert_classes", *CLASSIFIERS[-2:]])
+def test_exported_classifiers_give_their_probabilities(
     name: str, read: Callable[[str], Read], tmp_path: Path
 ) -> None:
     model, tokenizer, reference = read(name)
     export_onnx(model, tokenizer, tmp_path / "model")
-    ours = TextEncoder(model, tokenizer).classify(reference["texts"])
+    pairs = zip(*reference["pairs"], strict=True)
     with OnnxEncoder(tmp_path / "model", threads=1) as encoder:
+        assert encoder.config == model.config
         found = encoder.classify(reference["texts"])
-    assert [one.label for one in found] == [one.label for one in ours]
+        check_probabilities(
+            encoder.classify(*pairs), reference["pair_logits"], model.config.multi_label
+        )
+    np.testing.assert_allclose(
+        [one.probabilities for one in found], reference["probabilities"], atol=1e-5
+    )
+
+
+def check_probabilities(found: Sequence[Any], logits: Any, multi_label: bool) -> None:
+    wide = np.exp(np.asarray(logits, np.float64))
+    expected = wide / (1 + wide) if multi_label else wide / wide.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose([one.probabilities for one in found], expected, atol=1e-5)
+
+
+def test_a_text_has_every_label_that_is_probable_enough(read: Callable[[str], Read]) -> None:
+    model, tokenizer, reference = read("roberta_feelings")
+    encoder, texts = TextEncoder(model, tokenizer), reference["texts"]
+    for threshold in (None, 0.0, 0.6, 1.0):
+        for one, shares in zip(
+            encoder.classify(texts, threshold=threshold), reference["probabilities"], strict=True
+        ):
+            named = dict(zip(model.config.labels, shares, strict=True))
+            least = 0.5 if threshold is None else threshold
+            expected = [label for label in named if named[label] >= least]
+            assert list(one.chosen) == sorted(expected, key=named.__getitem__, reverse=True)
+            assert one.label == max(named, key=named.__getitem__)

@@ -33,3 +33,8 @@ def test_a_decoder_reads_its_start_first(special_ids: SpecialIds, start: int) ->
     assert decoder_row([7, 8], special_ids) == [start, 7, 8]
     assert decoder_row([7, 8], special_ids, ends=True) == [start, 7, 8, special_ids.eos]
     assert decoder_row([], special_ids) == [start]
+
+
+def test_a_pair_with_two_separators_has_one_type() -> None:
+    assert encoder_row([7, 8], [9], OURS, 2) == ([2, 7, 8, 3, 3, 9, 3], [0] * 7)
+    assert encoder_row([7, 8], None, OURS, 2) == ([2, 7, 8, 3], [0] * 4)

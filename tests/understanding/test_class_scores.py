@@ -10,7 +10,7 @@ LABELS = ("a", "b", "c")
 
 
 def test_scores_by_hand() -> None:
-    scores = class_scores(["a", "a", "b", "a"], ["a", "b", "b", "a"], LABELS)
+    scores = class_scores([*"aaba"], [*"abba"], LABELS)
     assert scores.accuracy == 0.75
     assert scores.labels == {
         "a": LabelScores(precision=2 / 3, recall=1.0, f1=0.8, texts=2),
@@ -28,6 +28,13 @@ def test_recall_of_all_texts_is_accuracy_and_f1_lies_between(rows: list[tuple[st
     for one in scores.labels.values():
         least, most = sorted((one.precision, one.recall))
         assert least - 1e-12 <= one.f1 <= most + 1e-12
+
+
+def test_texts_with_several_labels_or_none() -> None:
+    scores = class_scores(["ab", "", "c"], ["a", "", "bc"], LABELS)
+    assert scores.accuracy == pytest.approx(1 / 3)
+    assert scores.labels["a"] == LabelScores(precision=1.0, recall=1.0, f1=1.0, texts=1)
+    assert scores.labels["b"] == LabelScores(precision=0.0, recall=0.0, f1=0.0, texts=1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 beside them what they compute. Needs PyTorch, transformers and tokenizers.
 
 `reference.json` holds texts and their ids. Of encoders: the log-probability of each token at its
-place, in nats, or a head's logits. Of decoders: that of each text, and greedy continuations.
+place, in nats, or a head's logits, of pairs of texts, too. Of decoders: that of each text, and
+greedy continuations.
 """
 
 import argparse
@@ -30,12 +31,20 @@ from tools.oracles.vocabularies import (
 WIDTH, HIDDEN, HEADS, LAYERS, PIECES = 16, 24, 2, 2, 280
 TRAINING, GIVEN, NEW_TOKENS = 400, 10, 12
 BYTE_LEVEL, BYTE_FALLBACK = 340, 420
+# Characters of a pair of texts, so that no vocabulary makes more tokens of it than models read.
+MOST = 58
 ENCODER = {
     "hidden_size": WIDTH,
     "intermediate_size": HIDDEN,
     "num_attention_heads": HEADS,
     "num_hidden_layers": LAYERS,
     "max_position_embeddings": 66,
+}
+# A classifier whose texts have any number of labels.
+FEELINGS = {
+    "num_labels": 4,
+    "id2label": dict(enumerate(["joy", "anger, fear", "love", "surprise"])),
+    "problem_type": "multi_label_classification",
 }
 
 
@@ -49,10 +58,11 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         model = getattr(transformers, f"BertFor{head}")(config)
     elif name.startswith("roberta"):
         tokenizer = byte_level(texts, BYTE_LEVEL, BART_SPECIAL, **BART_NAMES)
+        labels = FEELINGS if name == "roberta_feelings" else {}
         config = transformers.RobertaConfig(
-            vocab_size=len(tokenizer), type_vocab_size=1, num_labels=2, **ENCODER
+            vocab_size=len(tokenizer), type_vocab_size=1, **{"num_labels": 2, **labels}, **ENCODER
         )
-        head = {"roberta": "MaskedLM", "roberta_classes": "SequenceClassification"}[name]
+        head = "MaskedLM" if name == "roberta" else "SequenceClassification"
         model = getattr(transformers, f"RobertaFor{head}")(config)
     elif name.startswith("mpnet"):
         tokenizer = mpnet_wordpiece(texts, PIECES)
@@ -155,7 +165,8 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
 
 DECODERS = ("gpt2", "llama", "llama_sentencepiece")
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet")
-NAMES = (*ENCODERS, *(f"{name}_classes" for name in ENCODERS), "xlm_roberta", *DECODERS)
+CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")
+NAMES = (*ENCODERS, *CLASSIFIERS, "xlm_roberta", *DECODERS)
 
 
 def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) -> dict[str, Any]:
@@ -187,14 +198,38 @@ def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) ->
             ]
         else:
             logits = [model(torch.tensor([row])).logits[0] for row in ids]
-            if name.endswith("_classes"):
+            if name in CLASSIFIERS:
                 found["logits"] = [one.tolist() for one in logits]
+                found |= classes_of_pairs(model, tokenizer, texts)
+                found |= probabilities(model, tokenizer, texts)
             else:
                 found["token_log_probabilities"] = [
                     one.log_softmax(-1).gather(1, torch.tensor(row)[:, None])[:, 0].tolist()
                     for one, row in zip(logits, ids, strict=True)
                 ]
     return found
+
+
+def classes_of_pairs(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """Returns pairs of texts, their ids as the tokenizer lays them out, and the model's logits."""
+    seconds = [" ".join(text.split()[:3]) for text in texts[1:]]
+    both = [pair for pair in zip(texts, seconds, strict=False) if sum(map(len, pair)) < MOST]
+    # A BertTokenizer gives types unasked.
+    has_types = getattr(model.config, "type_vocab_size", 0) > 1
+    rows = [tokenizer(*one, return_tensors="pt", return_token_type_ids=has_types) for one in both]
+    return {
+        "pairs": both,
+        "pair_ids": [row["input_ids"][0].tolist() for row in rows],
+        "pair_logits": [model(**row).logits[0].tolist() for row in rows],
+    }
+
+
+def probabilities(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """Returns the probability of each label as the library's pipeline gives them."""
+    classify = transformers.TextClassificationPipeline(model=model, tokenizer=tokenizer, top_k=None)
+    found = [{one["label"]: one["score"] for one in row} for row in classify(list(texts))]
+    labels = model.config.id2label.values()
+    return {"probabilities": [[row[label] for label in labels] for row in found]}
 
 
 def main() -> None:

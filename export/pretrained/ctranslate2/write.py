@@ -83,6 +83,8 @@ FORMS: dict[type, tuple[Form, ...]] = {
                 "default_prompt": None,
                 "keep_pooler": None,
                 "max_row_length": None,
+                "multi_label": None,
+                "pair_separators": None,
             },
         ),
     ),

@@ -1,13 +1,19 @@
 """Encoders alone as Hugging Face's BERT, RoBERTa, DistilBERT and MPNet, with their heads."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.pretrained.huggingface import bert_family
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
+    PROCESSORS,
+    pair_separators_of,
+)
 from keras_transformer.pretrained.sentence_transformers import DENSE
 from keras_transformer.pretrained.weight_table import Array, dump_weights
+from keras_transformer.text.tokenizer import Tokenizer
 
 from ..forms import Form
 from ..outgoing import Outgoing
@@ -153,9 +159,11 @@ def _labels(config: Any) -> dict[str, Any]:
         labels = labels or ("LABEL_0",)
     if not labels:
         return {}
+    problem = {"problem_type": "multi_label_classification"} if config.multi_label else {}
     return {
         "id2label": {str(place): label for place, label in enumerate(labels)},
         "label2id": {label: place for place, label in enumerate(labels)},
+        **problem,
     }
 
 
@@ -182,8 +190,21 @@ def _save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] =
         save_fairseq_tokenizer(outgoing, directory)
     else:
         roles = {"cls": special.bos, "sep": special.eos}
-        save_json_tokenizer(outgoing.source, directory, inputs, **roles)
+        save_json_tokenizer(_paired(outgoing), directory, inputs, **roles)
     save_embedding(outgoing.model, directory)
+
+
+def _paired(outgoing: Outgoing) -> Tokenizer:
+    """Returns the tokenizer, which puts as many separators between two texts as the model reads."""
+    tokenizer, special = outgoing.source, outgoing.config.special_ids
+    count = outgoing.config.pair_separators
+    if special.bos is None or pair_separators_of(tokenizer.model) == count:
+        return tokenizer
+    kind = next(name for name, one in PROCESSORS.items() if one == count)
+    cls, sep = ([tokenizer.subwords.piece(one), one] for one in (special.bos, special.eos))
+    step = {"type": kind, "sep": sep, "cls": cls, "trim_offsets": True, "add_prefix_space": False}
+    values = {**json.loads(tokenizer.model), "post_processor": step}
+    return Tokenizer(json.dumps(values, ensure_ascii=False).encode(), tokenizer.special_ids)
 
 
 def _save_without_types(outgoing: Outgoing, directory: Path) -> None:
@@ -202,6 +223,8 @@ _FREE: dict[str, Any] = {
     "max_row_length": None,
     "prompts": None,
     "default_prompt": None,
+    "multi_label": None,
+    "pair_separators": None,
 }
 BERT = Architecture(
     Form(

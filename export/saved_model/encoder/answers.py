@@ -70,12 +70,14 @@ class EncoderAnswers:
         Returns:
             The rows, and the place of each one's second text, int32 `(batch,)`.
         """
-        pad = self.special_ids.pad
-        texts = [with_end(ids, self.special_ids) for ids in (self._begun(first), second)]
+        pad, count = self.special_ids.pad, self.model.config.pair_separators
+        between = [self.special_ids.eos] * count
+        begun = with_end(self._begun(first), self.special_ids, between)
+        texts = [begun, with_end(second, self.special_ids)]
         parts = [tf.ragged.boolean_mask(text, text != pad) for text in texts]
         row = tf.concat(parts, axis=1).to_tensor(pad)
         starts = row_lengths(texts[0], self.special_ids)
-        behind = tf.range(tf.shape(row)[1]) >= starts[:, None]
+        behind = (tf.range(tf.shape(row)[1]) >= starts[:, None]) & (count == 1)
         return self._read(row, tf.cast(behind & (row != pad), tf.int32)), starts
 
     def vectors(self, read: Read) -> Tensor:
@@ -94,7 +96,8 @@ class EncoderAnswers:
 
     def class_probabilities(self, read: Read) -> Tensor:
         """Returns the probability of each label, float32 `(batch, labels)`."""
-        return tf.nn.softmax(self.model.head(self.pooled(read), training=False))
+        logits = self.model.head(self.pooled(read), training=False)
+        return tf.sigmoid(logits) if self.model.config.multi_label else tf.nn.softmax(logits)
 
     def follows(self, read: Read) -> Tensor:
         """Returns the probability that the second text follows the first, float32 `(batch,)`."""

@@ -59,6 +59,7 @@ class EncoderContent:
             num_hypotheses=self.num_hypotheses,
             has_mask=config.special_ids.mask is not None,
             has_prompts=bool(config.prompts),
+            multi_label=config.multi_label,
         )
         by_kind = {"text": encoder_text_signatures, "ids": encoder_id_signatures}
         return by_kind[self.settings.kind](sizes)

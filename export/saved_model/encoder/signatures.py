@@ -139,8 +139,8 @@ class IdSignatures:
 
     def pair(self, first_ids: Tensor, second_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns rows of two texts that fit the model together; the longer text is cut first."""
-        # Between the two there is another end token.
-        room = max(self._limit - 1, 2)
+        # Between the two there are further end tokens.
+        room = max(self._limit - self._answers.model.config.pair_separators, 2)
         first, second = self.rows(first_ids), self.rows(second_ids)
         lengths = [row_lengths(ids, self._special_ids) for ids in (first, second)]
         kept = tf.minimum(lengths[0], tf.maximum(room - lengths[1], room // 2))

@@ -64,6 +64,7 @@ def encode_for_encoder(
     objective: Objective,
     max_length: int,
     classes: Sequence[str] = (),
+    pair_separators: int = 1,
 ) -> EncodedTexts:
     """Makes rows `bos text eos` or, of pairs, `bos first eos second eos`.
 
@@ -73,6 +74,7 @@ def encode_for_encoder(
         objective: Makes batches of the rows.
         max_length: Longest row in tokens; longer ones are dropped, as empty texts are.
         classes: The labels, in the order of their numbers.
+        pair_separators: As for `EncoderConfig`.
 
     Raises:
         ValueError: No text is left, or `max_length` is below 2.
@@ -85,6 +87,7 @@ def encode_for_encoder(
             first[number].tolist(),
             None if second is None else second[number].tolist(),
             tokenizer.special_ids,
+            pair_separators,
         )
         for number in range(len(first))
     ]

@@ -156,11 +156,14 @@ def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     return Texts(lines, ", ".join(map(str, files)))
 
 
-def read_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
+def read_labelled(
+    paths: PathLike | Sequence[PathLike], *, multi_label: bool = False
+) -> LabelledTexts:
     """Reads lines of `label<TAB>text` or `label<TAB>text<TAB>second text`.
 
     Args:
         paths: One path, or several in order; UTF-8, plain or gzip.
+        multi_label: Whether a text may have no label; several are one string, as they stand.
 
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
@@ -174,7 +177,7 @@ def read_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
     for path in files:
         for number, line in enumerate(iter_lines(path), start=1):
             columns = [column.strip() for column in line.split("\t")]
-            problem = _problem(columns, len(rows[0]) if rows else None)
+            problem = _problem(columns, len(rows[0]) if rows else None, multi_label)
             if problem:
                 raise ValueError(f"{path}, line {number}: {problem}")
             rows.append(columns)
@@ -185,11 +188,11 @@ def read_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
     return LabelledTexts(labels, first, second[0] if second else None, origin)
 
 
-def _problem(columns: list[str], expected: int | None) -> str | None:
+def _problem(columns: list[str], expected: int | None, multi_label: bool) -> str | None:
     """Returns what is wrong with a line of labelled text, or None."""
     if len(columns) == 1:
         return "expected label<TAB>text, got no tab"
-    if not columns[0]:
+    if not columns[0] and not multi_label:
         return "the label before the tab is empty"
     if len(columns) > 3:
         return (

@@ -59,6 +59,8 @@ _TIED = {
     "cls.predictions.decoder.bias": "cls.predictions.bias",
     "lm_head.decoder.bias": "lm_head.bias",
 }
+# BERT's head for next sentences, and what it reads.
+_NEXT_SENTENCE, _BERT_POOLER = "cls.seq_relationship.weight", "bert.pooler.dense.weight"
 _POOLERS = ("pooler.dense.weight", "classifier.dense.weight", "pre_classifier.weight")
 # Of RoBERTa's classifier, which holds the pooler.
 OUT_PROJECTION = "{}.out_proj.weight"
@@ -123,8 +125,8 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
     is_roberta = fields["model_type"] in ("roberta", "xlm-roberta", "mpnet")
     # RoBERTa counts positions from behind its padding's id.
     offset = fields.integer("pad_token_id", 1) + 1 if is_roberta else 0
-    head, labels = _head(fields, tensors, "Bert")
-    if is_roberta and head == "masked_lm":
+    head = _head(fields, tensors, "Bert")
+    if is_roberta and head["head"] == "masked_lm":
         # The head's own activation, whatever the config says.
         fields.require(hidden_act="gelu")
     return EncoderConfig(
@@ -141,9 +143,8 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
         position_offset=offset,
         num_token_types=fields.integer("type_vocab_size", 2),
         pooler=any(name.endswith(_POOLERS) for name in tensors),
-        head=head,  # type: ignore[arg-type]
-        labels=labels,
         special_ids=special_ids,
+        **head,
     )
 
 
@@ -159,7 +160,7 @@ def mpnet_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> E
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a DistilBERT, which has no token types; its classifier has a pooler."""
-    head, labels = _head(fields, tensors, "DistilBert")
+    head = _head(fields, tensors, "DistilBert")
     has_pooler = any(name.endswith(_POOLERS) for name in tensors)
     return EncoderConfig(
         vocab_size=fields.vocab_size(),
@@ -174,14 +175,13 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
         num_token_types=0,
         pooler=has_pooler,
         pooler_activation="relu" if has_pooler else "tanh",
-        head=head,  # type: ignore[arg-type]
-        labels=labels,
         special_ids=special_ids,
+        **head,
     )
 
 
-def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tuple[str, ...]]:
-    """Returns our head and its labels; of a config that names no architecture the file tells.
+def _head(fields: Fields, tensors: Tensors, name: str) -> dict[str, Any]:
+    """Returns the fields of our head; of a config that names no architecture the file tells.
 
     So are Google's small BERTs published, with the heads of their pretraining.
     """
@@ -197,16 +197,28 @@ def _head(fields: Fields, tensors: Tensors, name: str) -> tuple[str | None, tupl
     head = HEADS[ending]
     if head in ("masked_lm", "pretraining"):
         _check_tied(fields, tensors)
-    if head not in ("classification", "tagging"):
-        return head, ()
-    labels = _labels(fields)
-    if head == "tagging":
-        return head, labels
+    if head == "masked_lm" and {_NEXT_SENTENCE, _BERT_POOLER} <= {*tensors}:
+        # Such as bert-base-uncased, whose config names one of the two heads in its file.
+        head = "pretraining"
+    if head == "classification":
+        return _classifier(fields)
+    return {"head": head, "labels": _labels(fields) if head == "tagging" else ()}
+
+
+def _classifier(fields: Fields) -> dict[str, Any]:
+    """Returns the head of a `ForSequenceClassification`; what it was trained for tells which."""
+    labels, problem = _labels(fields), fields.get("problem_type", None)
+    if problem == "multi_label_classification":
+        return {"head": "classification", "labels": labels, "multi_label": True}
     if len(labels) == 1:
         fields.require(problem_type="regression")
-        return "regression", ()
-    fields.require(problem_type="single_label_classification")
-    return head, labels
+        return {"head": "regression", "labels": ()}
+    if problem not in (None, "single_label_classification"):
+        raise ImportRefusedError(
+            f"{fields.path} has problem_type: {problem!r} and {len(labels)} labels, and only "
+            "'single_label_classification' and 'multi_label_classification' are supported."
+        )
+    return {"head": "classification", "labels": labels}
 
 
 def _labels(fields: Fields) -> tuple[str, ...]:
@@ -281,16 +293,9 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
         yield from linear(model.head.linear, name)
 
 
-# Aliases, tables of numbers, and what no head of ours reads.
-UNREAD = (
-    "position_ids",
-    "decoder.weight",
-    "decoder.bias",
-    "vocab_projector.weight",
-    "pooler.dense.weight",
-    "pooler.dense.bias",
-    "cls.seq_relationship.weight",
-    "cls.seq_relationship.bias",
-)
+# Aliases and tables of numbers.
+UNREAD = ("position_ids", "decoder.weight", "decoder.bias", "vocab_projector.weight")
+# A pooler beside that of a classifier, and a head for next sentences without a pooler.
+NOT_KEPT = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
 # How the names of their weights begin.
 HEADS_OF_PRETRAINING = ("cls.", "lm_head.", "vocab_")

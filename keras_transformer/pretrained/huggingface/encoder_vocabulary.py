@@ -2,7 +2,9 @@
 of a `tokenizer.json`, or of the SentencePiece model that XLM-RoBERTa has (Conneau et al. 2020).
 """
 
+import json
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
@@ -15,6 +17,11 @@ from keras_transformer.pretrained.sentencepiece_json import (
 from keras_transformer.pretrained.sentencepiece_models import tokenizer_of
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.text.tokenizer import Tokenizer
+
+# Separators between two texts, by the step of a `tokenizer.json` that puts them there.
+PROCESSORS = {"BertProcessing": 1, "RobertaProcessing": 2}
+# Models whose tokenizers put two separators between the texts of a pair.
+_TWO_SEPARATORS = ("roberta", "xlm-roberta", "mpnet")
 
 
 def encoder_vocabulary(path: Path, fields: Fields) -> Tokenizer:
@@ -39,3 +46,40 @@ def encoder_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         vocab_size=fields.vocab_size(),
         symbols=(MASK_PIECE,),
     )
+
+
+def read_pair_separators(path: Path, fields: Fields) -> int:
+    """Returns how many separators stand between the texts of a pair.
+
+    A `tokenizer.json` says it; without one, the kind of the model and of its vocabulary.
+    """
+    file = path / TOKENIZER
+    told = pair_separators_of(file.read_bytes()) if file.is_file() else None
+    if told is not None:
+        return told
+    is_fairseq = (path / FAIRSEQ_MODEL).is_file()
+    return 2 if is_fairseq or fields["model_type"] in _TWO_SEPARATORS else 1
+
+
+def pair_separators_of(content: bytes) -> int | None:
+    """Returns how many separators a `tokenizer.json` puts between two texts.
+
+    Returns:
+        1 or 2; None if it does not say, or says something else.
+    """
+    try:
+        found = json.loads(content)["post_processor"]
+        for part in found["processors"] if found["type"] == "Sequence" else [found]:
+            if part["type"] in PROCESSORS:
+                return PROCESSORS[part["type"]]
+            if part["type"] == "TemplateProcessing":
+                return _between(part["pair"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return None
+
+
+def _between(template: list[dict[str, Any]]) -> int | None:
+    names = [next(iter(part.values()))["id"] for part in template]
+    count = names.index("B") - names.index("A") - 1
+    return count if count in (1, 2) else None

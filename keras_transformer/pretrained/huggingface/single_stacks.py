@@ -9,7 +9,10 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.pretrained.huggingface import bert_family, decoders
-from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
+    encoder_vocabulary,
+    read_pair_separators,
+)
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
@@ -29,6 +32,7 @@ class SingleStack:
         config: Takes fields, special ids and tensors and returns the config.
         table: Takes a model and the tensors and returns the weights' entries.
         unread: As for `Imported`.
+        not_kept: As for `Imported`.
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
         defaults: What their library takes for fields that a config lacks.
@@ -40,6 +44,7 @@ class SingleStack:
     vocabulary: Callable[[Path, Fields], Tokenizer]
     search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    not_kept: tuple[str, ...] = ()
 
 
 def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
@@ -53,22 +58,27 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
-    unread = variant.unread
+    not_kept = variant.not_kept
     if isinstance(config, EncoderConfig):
         embedding = read_embedding(path, config.max_positions)
         if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
-            config = replace(config, **{"labels": (), **embedding.fields})
+            config = replace(config, labels=(), multi_label=False, **embedding.fields)
             tensors = tensors.joined(embedding.tensors)
-            unread = (*unread, *bert_family.HEADS_OF_PRETRAINING)
-        config = replace(config, keep_pooler=config.pooler and not config.reads_pooler)
+            not_kept = (*not_kept, *bert_family.HEADS_OF_PRETRAINING)
+        config = replace(
+            config,
+            keep_pooler=config.pooler and not config.reads_pooler,
+            pair_separators=read_pair_separators(path, fields),
+        )
     return Imported(
         values["model_type"],
         config,
         lambda model: list(variant.table(model, tensors)),
         tensors,
         (tokenizer, tokenizer),
-        unread=unread,
+        unread=variant.unread,
+        not_kept=not_kept,
         search=variant.search(path, fields, tokenizer.special_ids),
     )
 
@@ -83,6 +93,7 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
         bert_family.UNREAD,
         encoder_vocabulary,
         search=lambda path, fields, special_ids: {},
+        not_kept=bert_family.NOT_KEPT,
     )
 
 

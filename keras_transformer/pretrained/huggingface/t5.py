@@ -18,12 +18,10 @@ from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
-# The same matrix again, and a bias of attention between the stacks, which has none: the published
-# files of T5 hold it, and nothing reads it.
-_UNREAD = (
-    "embed_tokens.weight",
-    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-)
+# The same matrix again.
+_UNREAD = ("embed_tokens.weight",)
+# A bias of attention between the stacks, which has none: T5's published files hold it.
+_NOT_KEPT = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",)
 
 
 def read_t5(path: Path, values: dict[str, Any]) -> Imported:
@@ -83,6 +81,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         tensors,
         vocabularies.tokenizers,
         unread=(*_UNREAD, "lm_head.weight") if is_tied else _UNREAD,
+        not_kept=_NOT_KEPT,
         search=vocabularies.search,
     )
 

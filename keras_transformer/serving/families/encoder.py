@@ -92,6 +92,7 @@ class ServedEncoder:
                 model_dim=config.model_dim,
                 vector_dim=config.vector_dim,
                 has_prompts=bool(config.prompts),
+                multi_label=config.multi_label,
                 num_hypotheses=self._fillings,
             )
         )
@@ -191,10 +192,11 @@ class ServedEncoder:
             return Request(rows)
         counted = map(self._encoder.text_lengths, texts)
         lengths = [sum(pair) for pair in zip(*counted, strict=True)]
-        # Between the two there is another end token.
-        cuts = cuts_of(f"{first} and {second}", lengths, limit - 1)
+        # Between the two there are further end tokens.
+        limit -= self._encoder.config.pair_separators
+        cuts = cuts_of(f"{first} and {second}", lengths, limit)
         if not self._cuts:
-            check_lengths(f"{first} and {second}", lengths, limit - 1)
+            check_lengths(f"{first} and {second}", lengths, limit)
         return Request(rows, cuts=cuts)
 
     def _embed(self, rows: Sequence[str]) -> list[Any]:

@@ -12,6 +12,7 @@ from keras_transformer.config.families import ModelConfig
 _NOT_TAKEN = {
     "head",
     "labels",
+    "multi_label",
     "vocab_size",
     "source_vocab_size",
     "target_vocab_size",
@@ -28,8 +29,20 @@ def in_trained_order(head: dict[str, Any], trained: ModelConfig | None) -> dict[
     Args:
         head: The fields that say what the model returns.
         trained: The config of the run to start from, if there is one.
+
+    Raises:
+        ValueError: The trained model gives a text any number of these labels, which no task does.
     """
     labels = getattr(trained, "labels", ())
+    if getattr(trained, "multi_label", False):
+        parts = {part.strip() for label in head.get("labels", ()) for part in label.split(",")}
+        if parts & {*labels}:
+            raise ValueError(
+                "the run to start from gives a text any number of labels (multi_label=True), and "
+                "training here gives each exactly one: train it with `compile` and `fit` "
+                "(docs/with_keras.md), or give the classes other names."
+            )
+        return head
     if not labels or {*labels} != {*head.get("labels", ())}:
         return head
     return {**head, "labels": labels}
@@ -84,7 +97,8 @@ def text_model_config(
         }
         if getattr(start, "head", None) != head.get("head"):
             # What one task read of a text says nothing of another's.
-            taken.pop("max_row_length", None)
+            for name in ("max_row_length", "dense"):
+                taken.pop(name, None)
         size = "source_vocab_size" if family is TransformerConfig else "vocab_size"
         config = family(**{**taken, size: vocab_size, **fields})
     for name in ("max_row_length", "max_positions"):

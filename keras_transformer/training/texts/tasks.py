@@ -94,6 +94,11 @@ def _mask(
     objective = _masked_tokens(tokenizer, config, options)
     encoded: EncodedTexts
     if options.next_sentence:
+        if config.pair_separators > 1:
+            raise ValueError(
+                "next_sentence needs pair_separators=1, with which token types tell the second "
+                f"sentence from the first, got {config.pair_separators}."
+            )
         encoded = encode_sentence_pairs(texts, tokenizer, NextSentence(objective), length)
     else:
         encoded = encode_for_encoder(texts, tokenizer, objective, length)
@@ -129,13 +134,15 @@ def _classify(
     options: TextOptions,
 ) -> EncodedTexts:
     del options
-    if texts.second is not None and config.num_token_types < 2:
+    if texts.second is not None and config.num_token_types < 2 and config.pair_separators < 2:
         raise ValueError(
-            "pairs of texts need num_token_types=2, which tell the second text from the first, got "
-            f"{config.num_token_types}."
+            "pairs of texts need num_token_types=2 or pair_separators=2, which tell the second "
+            f"text from the first, got {config.num_token_types} and {config.pair_separators}."
         )
     objective = Classes(config.num_token_types > 1)
-    return encode_for_encoder(texts, tokenizer, objective, length, config.labels)
+    return encode_for_encoder(
+        texts, tokenizer, objective, length, config.labels, config.pair_separators
+    )
 
 
 def _tag(

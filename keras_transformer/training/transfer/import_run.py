@@ -56,5 +56,9 @@ def import_run(
             )
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     record[SEARCH] = dict(imported.search)
-    write_finished_run(place, imported.build(), imported.tokenizers, record)
+    model = imported.build()
+    not_kept = imported.names_not_kept(model)
+    if not_kept:
+        print(f"{directory}: not kept, as no part of the model reads them: {', '.join(not_kept)}")
+    write_finished_run(place, model, imported.tokenizers, record)
     return place.path

@@ -1,5 +1,6 @@
 """SavedModels with the weights of Hugging Face's models say what theirs say."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.export import export_saved_model
+from keras_transformer.pretrained.recognise import from_pretrained
 from keras_transformer.text.tokenizer import train_tokenizer
 from tools.oracles.weights import Oracle, load_oracle
 
@@ -70,3 +72,23 @@ def test_log_probabilities_are_theirs(answers: Callable[..., Any], name: str) ->
         log_probs = log_softmax(oracle.outputs["outputs"][row])
         total = sum(log_probs[step, token] for step, token in enumerate([*ids, 3]))
         assert found["log_probability"][place] == pytest.approx(total, abs=1e-4)
+
+
+def test_pairs_and_several_labels_are_theirs(
+    tmp_path: Path, open_session: Callable[[Path], Any]
+) -> None:
+    path = Path(__file__).parents[2] / "fixtures" / "stacks" / "roberta_feelings"
+    reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
+    model, tokenizer, _ = from_pretrained(path)
+    out = export_saved_model(model, tmp_path / "m", tokenizer=tokenizer, signatures="ids")
+    pad, inputs = model.config.special_ids.pad, {}
+    for name, side in zip(
+        ("token_ids", "second_ids"), zip(*reference["pairs"], strict=True), strict=True
+    ):
+        rows = tokenizer.encode(side)
+        inputs[name] = np.full((len(rows), max(map(len, rows))), pad, np.int32)
+        for line, row in zip(inputs[name], rows, strict=True):
+            line[: len(row)] = row
+    found = open_session(out)("classify_pairs_ids", **inputs)
+    wide = np.exp(np.array(reference["pair_logits"]))
+    np.testing.assert_allclose(found["probabilities"], wide / (1 + wide), atol=1e-5)

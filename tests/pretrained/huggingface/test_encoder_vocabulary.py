@@ -2,17 +2,28 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tokenizers
 
 from keras_transformer import TextEncoder, from_pretrained
+from keras_transformer.export import export_pretrained
+from keras_transformer.models.families import build_model
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
+    encoder_vocabulary,
+    pair_separators_of,
+)
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
 
 XLM_ROBERTA = Path(__file__).parents[2] / "fixtures" / "stacks" / "xlm_roberta"
+BERT = XLM_ROBERTA.parent / "bert"
 FILES = ("sentencepiece.bpe.model", "tokenizer.json")
 # With masks, as Hugging Face's tokenizer gives them: a space before one is not text.
 MASKED = {
@@ -75,3 +86,55 @@ def test_an_mpnet_s_pieces_alone_give_its_ids(tmp_path: Path) -> None:
     assert found.special_ids == whole.special_ids
     special = found.special_ids
     assert (special.bos, special.pad, special.eos, special.unk, special.mask) == (0, 1, 2, 4, 280)
+
+
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [],
+    "pair": [
+        {"Sequence": {"id": "A"}},
+        *[{"SpecialToken": {"id": "[SEP]"}}] * 2,
+        {"Sequence": {"id": "B"}},
+    ],
+    "special_tokens": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "separators"),
+    [
+        ({"type": "BertProcessing"}, 1),
+        ({"type": "RobertaProcessing"}, 2),
+        (TEMPLATE, 2),
+        ({"type": "Sequence", "processors": [{"type": "ByteLevel"}, TEMPLATE]}, 2),
+        ({**TEMPLATE, "pair": TEMPLATE["pair"][:1]}, None),
+        ({**TEMPLATE, "pair": 3}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_a_tokenizer_says_what_stands_between_two_texts(step: Any, separators: int | None) -> None:
+    assert pair_separators_of(json.dumps({"post_processor": step}).encode()) == separators
+    assert pair_separators_of(b"{") is pair_separators_of(b"3") is None
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json"])
+@pytest.mark.parametrize("separators", [1, 2])
+def test_as_many_separators_leave_as_a_model_reads(
+    separators: int, name: str, tmp_path: Path
+) -> None:
+    path = Path(shutil.copytree(BERT, tmp_path / "bert"))
+    vocabulary = tokenizers.Tokenizer.from_file(str(path / "tokenizer.json"))
+    if name == "vocab.txt":
+        (path / "tokenizer.json").unlink()
+        ids = vocabulary.get_vocab()
+        (path / name).write_text("\n".join(sorted(ids, key=ids.__getitem__)), encoding="utf-8")
+    read, tokenizer, _ = from_pretrained(path)
+    assert read.config.pair_separators == 1
+    model = build_model(replace(read.config, pair_separators=separators))
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    assert read_pretrained(out).config == model.config
+    theirs = tokenizers.Tokenizer.from_file(str(out / "tokenizer.json")).encode("a", "b").ids
+    [[first], [second]] = tokenizer.encode(["a", "b"])
+    rows = encoder_row([first], [second], tokenizer.special_ids, separators)
+    assert theirs == rows[0]

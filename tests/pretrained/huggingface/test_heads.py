@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+from keras_transformer.training.transfer.import_run import import_run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 # A directory, its head, and the matrix of its embeddings.
@@ -131,12 +133,25 @@ def test_roberta_s_masked_head_has_an_activation_of_its_own(changed: Callable[..
 
 
 @pytest.mark.parametrize("name", ["bert_classes", "roberta_classes"])
-@pytest.mark.parametrize("problem", ["multi_label_classification", "regression"])
+@pytest.mark.parametrize("problem", ["regression", "ranking", 3])
 def test_a_classifier_of_another_problem_is_refused(
-    name: str, problem: str, changed: Callable[..., Path]
+    name: str, problem: Any, changed: Callable[..., Path]
 ) -> None:
-    with pytest.raises(ImportRefusedError, match=f"problem_type: '{problem}', and only 'single_la"):
+    with pytest.raises(ImportRefusedError, match=f"problem_type: {problem!r} and . labels, and on"):
         read_pretrained(changed(name, problem_type=problem))
+
+
+@pytest.mark.parametrize("name", ["bert_classes", "distilbert_classes", "mpnet_classes"])
+def test_labels_that_exclude_nothing_are_read_and_written(
+    name: str, changed: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = changed(name, problem_type="multi_label_classification")
+    model, tokenizer, _ = from_pretrained(path)
+    assert (model.config.head, model.config.multi_label) == ("classification", True)
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    written = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    assert written["problem_type"] == "multi_label_classification"
+    assert read_pretrained(out).config == model.config
 
 
 @pytest.mark.parametrize("problem", [None, "single_label_classification"])
@@ -151,9 +166,82 @@ def test_one_output_is_a_regression(problem: str | None, changed: Callable[..., 
         return {name: tensors[name][:1] for name in ("classifier.weight", "classifier.bias")}
 
     path = changed("bert_classes", first, id2label={"0": "LABEL_0"}, problem_type=problem)
-    if problem == "multi_label_classification":
-        with pytest.raises(ImportRefusedError, match="and only 'regression' is supported"):
-            read_pretrained(path)
-        return
     model, *_ = from_pretrained(path)
-    assert model.config.head == "regression"
+    if problem == "multi_label_classification":
+        assert (model.config.multi_label, model.config.labels) == (True, ("LABEL_0",))
+    else:
+        assert model.config.head == "regression"
+
+
+def next_sentences(tensors: Tensors) -> Tensors:
+    """As bert-base-uncased, whose config names the head for masked tokens alone."""
+    width = tensors["bert.embeddings.LayerNorm.weight"].shape[0]
+    random = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {
+        "bert.pooler.dense.weight": (width, width),
+        "bert.pooler.dense.bias": (width,),
+        "cls.seq_relationship.weight": (2, width),
+        "cls.seq_relationship.bias": (2,),
+    }
+    return {name: random.normal(size=one).astype(np.float32) for name, one in shapes.items()}
+
+
+def test_a_head_that_the_config_does_not_name_is_kept(
+    changed: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = changed("bert", next_sentences)
+    model, tokenizer, _ = from_pretrained(path)
+    assert model.config.head == "pretraining"
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    theirs, ours = (load_file(one / "model.safetensors") for one in (path, out))
+    assert {name: one.tobytes() for name, one in ours.items()} == {
+        name: one.tobytes() for name, one in theirs.items()
+    }
+
+
+def without_pooler(tensors: Tensors) -> Tensors:
+    return {
+        name: one for name, one in next_sentences(tensors).items() if name.startswith("cls.seq")
+    }
+
+
+def second_pooler(tensors: Tensors) -> Tensors:
+    names = ("roberta.pooler.dense.weight", "roberta.pooler.dense.bias")
+    return {name: np.ones((16,) * (2 - place), np.float32) for place, name in enumerate(names)}
+
+
+def unread_bias(tensors: Tensors) -> Tensors:
+    own = "decoder.block.0.layer.{}.relative_attention_bias.weight"
+    return {own.format("1.EncDecAttention"): tensors[own.format("0.SelfAttention")] + 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "names"),
+    [
+        ("bert", without_pooler, ["cls.seq_relationship.bias", "cls.seq_relationship.weight"]),
+        (
+            "roberta_classes",
+            second_pooler,
+            ["roberta.pooler.dense.bias", "roberta.pooler.dense.weight"],
+        ),
+        (
+            "t5",
+            unread_bias,
+            ["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"],
+        ),
+        ("bert", next_sentences, []),
+        ("bert", equal(*MASKED[0][1:]), []),
+    ],
+)
+def test_weights_that_are_not_kept_are_named(
+    name: str,
+    change: Callable[[Tensors], Tensors],
+    names: list[str],
+    changed: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = changed(name, change)
+    import_run(path, tmp_path / "run")
+    told = f"{path}: not kept, as no part of the model reads them: {', '.join(names)}\n"
+    assert capsys.readouterr().out == (told if names else "")

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from single_texts import PLAIN
 
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.texts.model_config import in_trained_order
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
@@ -96,3 +98,13 @@ def test_options_that_there_are_not_are_named(options: dict, error: Any, message
 def test_a_field_of_another_family_is_named(start) -> None:
     with pytest.raises(ValueError, match="num_decoder_layers: an encoder has no such field"):
         start("masked-lm", "bert", overrides={"num_decoder_layers": 2})
+
+
+@pytest.mark.parametrize("labels", [("joy", "love"), ("fear, joy", "love")])
+def test_several_labels_of_a_text_are_not_trained(labels: tuple[str, ...]) -> None:
+    sizes: dict[str, Any] = {"vocab_size": 30, "labels": ("joy", "fear")}
+    trained = EncoderConfig(head="classification", multi_label=True, **sizes)
+    with pytest.raises(ValueError, match=r"multi_label=True.*`compile` and `fit`"):
+        in_trained_order({"labels": labels}, trained)
+    other = {"labels": ("pet", "food")}
+    assert in_trained_order(other, trained) == other

@@ -1,5 +1,5 @@
-"""`keras-transformer classify`: writes the class of each line of standard input, or how well a
-file of labelled texts is classified.
+"""`keras-transformer classify`: writes the class of each line of standard input, or its labels
+where a model gives several, or how well a file of labelled texts is classified.
 """
 
 import json
@@ -21,7 +21,7 @@ from keras_transformer.cli.text_lines import (
 from keras_transformer.cli.text_models import open_encoder
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.understanding.class_scores import ClassScores, class_scores
-from keras_transformer.understanding.results import Classification
+from keras_transformer.understanding.results import Classification, threshold_of
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
@@ -31,12 +31,16 @@ class ClassifyOptions:
 
     Args:
         pairs: Each line has two texts with a tab between them, as the model was trained.
+        threshold: Least probability of a label that is written, of models that give a text any
+            number of labels; 0.5 if not given.
         test_tsv: File of labelled texts to classify instead of standard input, a label, a tab and
-            a text (or two) a line; accuracy, precision, recall and F1 are printed.
+            a text (or two) a line; accuracy, precision, recall and F1 are printed. A text with
+            several labels has commas between them, and one without a label none before its tab.
         json: Print these as one JSON object.
     """
 
     pairs: bool = False
+    threshold: float | None = None
     test_tsv: Path | None = None
     json: bool = False
 
@@ -52,23 +56,26 @@ class PairLines:
 
     Args:
         encoder: The classifier.
+        threshold: As for `TextUnderstanding.classify`.
 
     Attributes:
         max_text_length: Most tokens of a line; None if there is no limit.
     """
 
-    def __init__(self, encoder: TextUnderstanding) -> None:
+    def __init__(self, encoder: TextUnderstanding, threshold: float | None = None) -> None:
         self._encoder = encoder
+        self._threshold = threshold
         self.max_text_length = encoder.max_text_length
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many tokens each line has, with the one between its texts."""
+        """Returns how many tokens each line has, with what stands between its texts."""
         rows = [text.split("\t") for text in texts]
         return self.row_lengths(rows)
 
     def row_lengths(self, rows: Sequence[Sequence[str]]) -> list[int]:
         """Does as `text_lengths` for the texts of each line."""
-        return [sum(self._encoder.text_lengths(row)) + len(row) - 1 for row in rows]
+        between = self._encoder.config.pair_separators
+        return [sum(self._encoder.text_lengths(row)) + between * (len(row) - 1) for row in rows]
 
     def classify(self, texts: Sequence[str]) -> list[Classification]:
         """Returns the class of each line.
@@ -81,7 +88,7 @@ class PairLines:
             if len(row) != 2:
                 raise PairError(index, len(row) - 1)
         firsts, seconds = zip(*rows, strict=True)
-        return self._encoder.classify(firsts, seconds)
+        return self._encoder.classify(firsts, seconds, threshold=self._threshold)
 
 
 class PairError(ValueError):
@@ -105,37 +112,43 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ClassifyOptions)
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     encoder = open_encoder(given.model, runtime, "classification", **lines.limits)
+    threshold = threshold_of(encoder.config, options.threshold)
     if lines.jsonl and (options.pairs or options.test_tsv is not None):
         raise ValueError(
             "--jsonl reads texts and pairs from standard input, as their keys show: leave out "
             "--pairs and --test-tsv."
         )
     if options.test_tsv is not None:
-        scores = _test(encoder, options.test_tsv, lines)
+        scores = _test(encoder, options.test_tsv, lines, threshold)
         print(json.dumps(asdict(scores), ensure_ascii=False) if options.json else _report(scores))
         return 0
-    classifier = PairLines(encoder) if options.pairs else encoder
+    pairs = PairLines(encoder, threshold)
 
     def answer(block: list[str]) -> Iterator[str]:
-        return (f"{one.label}\t{one.probability:.6f}" for one in classifier.classify(block))
+        found = (
+            pairs.classify(block) if options.pairs else encoder.classify(block, threshold=threshold)
+        )
+        return (
+            "\t".join(f"{label}\t{share:.6f}" for label, share in one.chosen.items())
+            for one in found
+        )
 
     def values(block: list[Any]) -> Iterator[dict[str, Any]]:
         seconds = [one.values[SECOND_TEXT] for one in block if SECOND_TEXT in one.values]
-        for one in encoder.classify(block, seconds or None):
+        for one in encoder.classify(block, seconds or None, threshold=threshold):
             shares = zip(encoder.config.labels, map(float, one.probabilities), strict=True)
-            yield {
-                "label": one.label,
-                "probability": float(one.probability),
-                "probabilities": dict(shares),
-            }
+            best = {"label": one.label, "probability": float(one.probability)}
+            chosen = {"labels": list(one.chosen)} if threshold is not None else best
+            yield {**chosen, "probabilities": dict(shares)}
 
     def lengths(block: Sequence[Any]) -> list[int]:
         names = ("text", SECOND_TEXT)
         rows = [[one.values[name] for name in names if name in one.values] for one in block]
-        return PairLines(encoder).row_lengths(rows)
+        return pairs.row_lengths(rows)
 
-    writes = ("label", "probability", "probabilities")
-    as_json = JsonAnswers(answer=values, writes=writes, optional=SECOND_TEXT)
+    writes = ("label", "probability") if threshold is None else ("labels",)
+    as_json = JsonAnswers(answer=values, writes=(*writes, "probabilities"), optional=SECOND_TEXT)
+    classifier = pairs if options.pairs else encoder
     counted = CountedLines(classifier.max_text_length, lengths) if lines.jsonl else classifier
     answer_lines("classify", counted, lines, answer, as_json)
     return 0
@@ -146,7 +159,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "classify",
         "Classify the lines of standard input: for each its label, a tab and the label's "
-        "probability. With --test-tsv, say how well labelled texts are classified.",
+        "probability. A model that gives texts any number of labels (multi_label) writes all of "
+        "--threshold or more, most probable first, with a tab before each further one; none is an "
+        "empty line. With --test-tsv, say how well labelled texts are classified.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(ClassifyOptions, title="texts")
@@ -155,22 +170,29 @@ def build_parser() -> CommandParser:
     return parser
 
 
-def _test(encoder: TextUnderstanding, path: Path, lines: TextLineOptions) -> ClassScores:
+def _test(
+    encoder: TextUnderstanding, path: Path, lines: TextLineOptions, threshold: float | None
+) -> ClassScores:
     from keras_transformer.data.sources.texts import read_labelled
 
-    texts = read_labelled(path)
+    texts = read_labelled(path, multi_label=threshold is not None)
     labels = encoder.config.labels
+    right = [_labels_in(one) if threshold is not None else [one] for one in texts.labels]
     # Before any text is read by the model.
-    class_scores(texts.labels, texts.labels, labels)
+    class_scores(right, right, labels)
     pairs = zip(texts.first, texts.second or (), strict=False)
     rows = ["\t".join(pair) for pair in pairs] or texts.first
     model = PairLines(encoder) if texts.second else encoder
     tell_cuts("classify", model, lines, rows, file=str(path))
     try:
-        found = encoder.classify(texts.first, texts.second)
+        found = encoder.classify(texts.first, texts.second, threshold=threshold)
     except LongTextError as error:
         raise ValueError(about_line(error, error.index + 1, str(path))) from error
-    return class_scores([one.label for one in found], texts.labels, labels)
+    return class_scores([list(one.chosen) for one in found], right, labels)
+
+
+def _labels_in(column: str) -> list[str]:
+    return [label for one in column.split(",") if (label := one.strip())]
 
 
 def _report(scores: ClassScores) -> str:

@@ -12,7 +12,12 @@ import pytest
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.understanding.masks import MissingMaskError
-from keras_transformer.understanding.results import Classification, Filling, WordTag
+from keras_transformer.understanding.results import (
+    Classification,
+    Filling,
+    WordTag,
+    most_probable,
+)
 
 
 @dataclasses.dataclass
@@ -51,16 +56,26 @@ class SpellingEncoder:
         ]
 
     def classify(
-        self, texts: Sequence[str], seconds: Sequence[str] | None = None
+        self,
+        texts: Sequence[str],
+        seconds: Sequence[str] | None = None,
+        *,
+        threshold: float | None = None,
     ) -> list[Classification]:
+        if threshold is not None:
+            return [
+                most_probable(np.array([3.0 * ("a" in text) - 1, len(text) - 3.0]), "ab", threshold)
+                for text in texts
+            ]
         if seconds is None:
             self._take(texts)
-            return [Classification(text[:1] or "none", 0.75, None) for text in texts]
+            return [
+                Classification(label, 0.75, None, {label: 0.75})
+                for label in (text[:1] or "none" for text in texts)
+            ]
         self.blocks.append([f"{one}|{other}" for one, other in zip(texts, seconds, strict=True)])
-        return [
-            Classification(one[:1] + other[:1], 0.5, None)
-            for one, other in zip(texts, seconds, strict=True)
-        ]
+        labels = [one[:1] + other[:1] for one, other in zip(texts, seconds, strict=True)]
+        return [Classification(label, 0.5, None, {label: 0.5}) for label in labels]
 
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
         self._take(texts)
@@ -115,6 +130,49 @@ def two_classes(encoder: SpellingEncoder) -> SpellingEncoder:
     """The stand-in as a classifier of texts that begin with an a or a b."""
     encoder.config = dataclasses.replace(encoder.config, head="classification", labels=("a", "b"))
     return encoder
+
+
+@pytest.fixture
+def several(two_classes: SpellingEncoder) -> SpellingEncoder:
+    """The stand-in as a classifier of texts with any of both labels: an a in it, its length."""
+    two_classes.config = dataclasses.replace(two_classes.config, multi_label=True)
+    return two_classes
+
+
+def test_a_line_has_all_its_labels(run_cli, several) -> None:
+    stdin = b"an apple\nbee\nx\na\n"
+    result = run_cli("classify", "model", stdin=stdin)
+    assert result.out.splitlines() == ["b\t0.993307\ta\t0.880797", "b\t0.500000", "", "a\t0.880797"]
+    result = run_cli("classify", "model", "--threshold", 0.9, stdin=stdin)
+    assert (result.out, result.err) == ("b\t0.993307\n\n\n\n", "")
+    result = run_cli("classify", "model", "--jsonl", stdin=b'{"id": 1, "text": "x"}\n{"text": "a"}')
+    none, one = map(json.loads, result.out.splitlines())
+    assert (none["id"], none["labels"], one["labels"]) == (1, [], ["a"])
+    assert one["probabilities"] == pytest.approx({"a": 0.880797, "b": 0.119203}, abs=1e-6)
+    assert "label" not in one
+
+
+def test_labels_of_several_are_scored_one_by_one(run_cli, several, tmp_path: Path) -> None:
+    test = tmp_path / "test.tsv"
+    test.write_text("a, b\tan apple\n\tx\na\tbee\n")
+    found = json.loads(run_cli("classify", "model", "--test-tsv", test, "--json", stdin=b"").out)
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["labels"]["a"] == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "texts": 2}
+    assert found["labels"]["b"] == {"precision": 0.5, "recall": 1.0, "f1": 2 / 3, "texts": 1}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "message"),
+    [(1.5, "a probability in [0, 1], got 1.5"), (-0.1, "a probability in [0, 1], got -0.1")],
+)
+def test_a_threshold_is_a_probability(run_cli, several, threshold: Any, message: str) -> None:
+    result = run_cli("classify", "model", "--threshold", threshold, stdin=b"a\n")
+    assert result.code == 1 and message in result.err
+
+
+def test_a_threshold_without_several_labels_is_refused(run_cli, two_classes) -> None:
+    result = run_cli("classify", "model", "--threshold", 0.5, stdin=b"a\n")
+    assert result.code == 1 and "is for models with multi_label=True, got 0.5" in result.err
 
 
 def test_labelled_texts_are_classified_and_scored(run_cli, two_classes, tmp_path: Path) -> None:
