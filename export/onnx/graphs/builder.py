@@ -1,7 +1,7 @@
 """Builds an ONNX graph node by node: takes operators and arrays and returns the model."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -179,6 +179,17 @@ class GraphBuilder:
         self._model.opset_import.extend(opsets)
         self._model.ir_version = onnx.helper.find_min_ir_version_for(opsets, True)
         return self._model
+
+
+def names_read(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yields every name that a graph reads, in subgraphs too, and its outputs."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from names_read(attribute.g)
+    for value in graph.output:
+        yield value.name
 
 
 def _declared(spec: TensorSpec) -> onnx.ValueInfoProto:

@@ -65,7 +65,7 @@ class Portable:
         if name not in STEP_GRAPHS:
             model = single_head(model, name)
             function = _function(name, model)
-            found = _converted_into(graph, lambda given: function(model, given), inputs, outputs)
+            found = _converted_into(graph, function, model, (inputs, outputs))
             graph.outputs(found, found.values())
             return graph.finish(outputs)
         _emit_step(graph, name, model, (inputs, outputs), is_listed=self._has_shortlist)
@@ -91,7 +91,7 @@ def _emit_step(
         made.append(TensorSpec(name=LOGITS, dtype="float32", shape=shape))
     unread = ("num_candidates", "totals", listed.IDS)
     read = [spec for spec in inputs if spec.name not in unread]
-    found = _converted_into(graph, lambda given: _decode_step(model, given), read, made)
+    found = _converted_into(graph, _decode_step, model, (read, made))
     logits = found.pop(LOGITS)
     graph.outputs(found, found.values())
     if name == "decoder":
@@ -111,17 +111,15 @@ def _emit_step(
 
 
 def _converted_into(
-    graph: GraphBuilder,
-    function: Callable[[Tensors], Tensors],
-    inputs: Sequence[TensorSpec],
-    outputs: Sequence[TensorSpec],
+    graph: GraphBuilder, function: Callable[[Any, Tensors], Tensors], model: AnyModel, specs: Specs
 ) -> dict[str, str]:
-    """Adds the nodes of a TensorFlow function; returns its outputs' values by name."""
-    names = [spec.name for spec in inputs]
+    """Adds the nodes of a function of a model; returns its outputs' values by name."""
+    names = [spec.name for spec in specs[0]]
     proto = converted(
-        lambda *tensors: function(dict(zip(names, tensors, strict=True))),
-        (inputs, outputs),
+        lambda *tensors: function(model, dict(zip(names, tensors, strict=True))),
+        specs,
         graph.opset,
+        model.weights,
     )
     return graph.splice(proto.graph, {name: name for name in names})
 

@@ -8,15 +8,19 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import keras
 import numpy as np
 import onnx
 import tensorflow as tf
 import tf2onnx
-from onnx.numpy_helper import to_array
+from onnx.numpy_helper import from_array, to_array
+from onnx.reference import ReferenceEvaluator
 
 from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.export.onnx.graphs.builder import names_read
 from keras_transformer.models.files.keras_export import teach_erfc
 
+_WEIGHT = "weight_"
 # Read by tf2onnx.
 _CATCH_ERRORS = "TF2ONNX_CATCH_ERRORS"
 
@@ -25,6 +29,7 @@ def converted(
     function: Callable[..., dict[str, tf.Tensor]],
     specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]],
     opset: int,
+    weights: Sequence[keras.Variable] = (),
 ) -> onnx.ModelProto:
     """Traces a function of tensors and converts it.
 
@@ -32,6 +37,8 @@ def converted(
         function: Takes the inputs in order and returns the outputs by name.
         specs: Its inputs and outputs.
         opset: ONNX operator set, 18 or newer.
+        weights: The variables that it reads. TensorFlow and tf2onnx take them for inputs, as each
+            of their passes copies all constants.
 
     Raises:
         RuntimeError: tf2onnx lost or renamed an input or an output.
@@ -44,16 +51,17 @@ def converted(
             f"form of our own, which tf2onnx writes, got {opset}."
         )
     inputs, outputs = specs
-    signature = [
-        tf.TensorSpec(
-            [size if isinstance(size, int) else None for size in spec.shape],
-            tf.dtypes.as_dtype(spec.dtype),
-            name=spec.name,
-        )
-        for spec in inputs
-    ]
+    named = {f"{_WEIGHT}{number}": weight for number, weight in enumerate(weights)}
+    signature = [*map(_traced, inputs)]
+    signature += [tf.TensorSpec(one.shape, one.dtype, name) for name, one in named.items()]
+
+    def stateless(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given, values = tensors[: len(inputs)], tensors[len(inputs) :]
+        with keras.StatelessScope(list(zip(weights, values, strict=True))):
+            return function(*given)
+
     # Keras layers are already plain TensorFlow; autograph would only slow down tracing.
-    traced = tf.function(function, input_signature=signature, autograph=False)
+    traced = tf.function(stateless, input_signature=signature, autograph=False)
     teach_erfc()
     with _quiet(), _without_copies():
         proto, _ = tf2onnx.convert.from_function(
@@ -61,6 +69,7 @@ def converted(
             input_signature=signature,
             opset=opset,
         )
+    _store(proto, {name: one.numpy() for name, one in named.items()})
     for values, wanted in ((proto.graph.input, inputs), (proto.graph.output, outputs)):
         found, names = {value.name for value in values}, {spec.name for spec in wanted}
         if found != names:
@@ -70,6 +79,35 @@ def converted(
             )
     _share_transposed(proto.graph)
     return proto
+
+
+def _traced(spec: TensorSpec) -> tf.TensorSpec:
+    shape = [size if isinstance(size, int) else None for size in spec.shape]
+    return tf.TensorSpec(shape, tf.dtypes.as_dtype(spec.dtype), name=spec.name)
+
+
+def _store(model: onnx.ModelProto, weights: dict[str, np.ndarray]) -> None:
+    """Stores weights that were inputs, and what nodes compute of nothing else in their place."""
+    graph = model.graph
+    known = weights | {tensor.name: to_array(tensor) for tensor in graph.initializer}
+    constant, nodes, kept = {"", *known}, list[onnx.NodeProto](), list[onnx.NodeProto]()
+    for node in graph.node:
+        has_graph = any(attribute.HasField("g") for attribute in node.attribute)
+        is_constant = constant.issuperset(node.input) and bool(node.input) and not has_graph
+        (nodes if is_constant else kept).append(node)
+        constant.update(node.output if is_constant else ())
+    inputs = [value for value in graph.input if value.name not in weights]
+    for field, values in ((graph.node, kept), (graph.input, inputs)):
+        copies = list(values)
+        del field[:]
+        field.extend(copies)
+    stored = sorted(constant.intersection(names_read(graph)) - {""})
+    made = [name for name in stored if name not in known]
+    folded = onnx.helper.make_function("", "folded", list(known), made, nodes, model.opset_import)
+    found = ReferenceEvaluator(folded).run(None, known, attributes={})
+    values = known | dict(zip(made, found, strict=True))
+    del graph.initializer[:]
+    graph.initializer.extend(from_array(values[name], name) for name in stored)
 
 
 def _share_transposed(graph: onnx.GraphProto) -> None:

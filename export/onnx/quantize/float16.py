@@ -10,11 +10,13 @@ It takes the portable graph, as the fused graph's operators keep their caches in
 GPU, and have no float16 on a CPU, where the result is checked.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import onnx
 from onnx.numpy_helper import from_array, to_array
+
+from keras_transformer.export.onnx.graphs.builder import names_read
 
 _FLOAT: int = onnx.TensorProto.FLOAT
 _FLOAT16: int = onnx.TensorProto.FLOAT16
@@ -177,7 +179,7 @@ def _captured(graph: onnx.GraphProto) -> set[str]:
     """Returns the names that a subgraph takes from the graphs around it."""
     own = {name for node in graph.node for name in node.output}
     own |= {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
-    return set(_names_read(graph)) - own - {""}
+    return set(names_read(graph)) - own - {""}
 
 
 def _rename(graph: onnx.GraphProto, names: dict[str, str]) -> None:
@@ -213,20 +215,9 @@ def _half(values: np.ndarray, name: str) -> np.ndarray:
     return np.where(finite, np.clip(values, -_MASK_LIMIT, _MASK_LIMIT), values).astype(np.float16)
 
 
-def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
-    """Yields every name that a graph reads, in subgraphs too, and its outputs."""
-    for node in graph.node:
-        yield from node.input
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _names_read(attribute.g)
-    for value in graph.output:
-        yield value.name
-
-
 def _remove_unread(graph: onnx.GraphProto) -> None:
     """Removes initializers that nothing reads any more."""
-    read = set(_names_read(graph))
+    read = set(names_read(graph))
     for index in reversed(range(len(graph.initializer))):
         if graph.initializer[index].name not in read:
             del graph.initializer[index]
