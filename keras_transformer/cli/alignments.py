@@ -48,10 +48,7 @@ class AligningTranslator:
         if isinstance(self._translator, SentenceTranslator):
             return self._translator.translate_passages(lines, **options)
         tagged = map(self._translator.marks.read_tag, lines)
-        whole = [
-            dataclasses.replace(Passage.whole(one.text, self._whole.carried), lead=one.tag)
-            for one in tagged
-        ]
+        whole = [dataclasses.replace(self._whole.passage(one.text), lead=one.tag) for one in tagged]
         parts = [passage.lead + passage.parts[0] for passage in whole]
         found = self._translator.translate_n_best(parts, **options, letterless="translate")
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]

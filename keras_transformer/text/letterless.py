@@ -1,9 +1,11 @@
 """Finds what a text holds that is no language and goes around a model: numbers alone, marks of
-lists and quotes, runs of symbols such as emoji, and characters that only format.
+lists and quotes, runs of symbols such as emoji, and characters that only format; and words in
+letters that its vocabulary lacks.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
@@ -69,6 +71,8 @@ _SEPARATOR = re.compile(
 _PICTURE = re.compile(rf"[(\[（]\s*(?:{_SYMBOL})+\s*[)\]）]|(?:{_SYMBOL})+|(?<=\s){_EMOTICON}")
 # Behind these and before those no space is left where a picture was.
 _OPENING, _CLOSING = "([{¿¡«“‘", ".,;:!?…)]}»”’"
+_WORD = re.compile(r"\S+")
+_SENTENCE_ENDS = ".,;:!?…。，；：！？"
 # Of what most sentences consist: nothing of the above.
 _NO_PICTURES = re.compile(rf"[^:;=<{_PICTURES}\ufe0f\u20e3]*")
 _NO_SEPARATORS = re.compile(rf"[^:;=<|•‣·∙●○◦{_PICTURES}\ufe0f\u20e3]*")
@@ -163,6 +167,39 @@ def without_pictures(text: str) -> tuple[str, str]:
         kept = _joined(kept, text[last : one.start()])
         last = one.end()
     return _joined(kept, text[last:]).strip(), " " + " ".join(one[0] for one in found)
+
+
+def without_unknown(text: str, unknown: AbstractSet[str]) -> tuple[str, str, str]:
+    """Returns a sentence without its words all of whose letters are unknown, and these, to stand
+    before it, those that begin it, and behind it.
+
+    Args:
+        text: The sentence.
+        unknown: Letters that a vocabulary lacks.
+
+    Returns:
+        What stands before it, the sentence and what stands behind it; a sentence without another
+        letter stands behind it as a whole.
+
+    Example:
+        >>> without_unknown("I say Привет!", set("Привет"))
+        ('', 'I say!', ' Привет')
+    """
+    words = list(_WORD.finditer(text)) if not unknown.isdisjoint(text) else []
+    found = [one for one in words if has_letter(one[0]) and _lacks_letters(one[0], unknown)]
+    if not found:
+        return "", text, ""
+    if not any(has_letter(one[0]) for one in words if one not in found):
+        return "", "", text
+    first = sum(1 for one, other in zip(words, found, strict=False) if one is other)
+    start = words[first].start()
+    kept, last, behind = "", start, ""
+    for one in found[first:]:
+        word = one[0].rstrip(_SENTENCE_ENDS)
+        kept = _joined(kept, text[last : one.start()])
+        last = one.start() + len(word)
+        behind += f" {word}"
+    return text[:start], _joined(kept, text[last:]).strip() if behind else text[start:], behind
 
 
 def kinds_in(line: str) -> set[Kind]:
@@ -272,6 +309,10 @@ def _separators(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if parts and has_letter(text[last : one.start()]) and has_letter(text[behind:end]):
             yield len(text[: one.start()].rstrip()), behind
             last = behind
+
+
+def _lacks_letters(word: str, unknown: AbstractSet[str]) -> bool:
+    return all(one in unknown for one in word if one.isalpha())
 
 
 def _joined(before: str, behind: str) -> str:

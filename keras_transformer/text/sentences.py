@@ -6,7 +6,8 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import sentencex
@@ -19,9 +20,11 @@ from keras_transformer.text.letterless import (
     is_carried,
     without_format,
     without_pictures,
+    without_unknown,
 )
 
 LANGUAGE = "en"
+UnknownLetters = Callable[[str], AbstractSet[str]]
 _LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
 # Where a sentence is halved: after a clause, or else after a word.
 _CLAUSE_ENDS = re.compile(r"[,;:،]\s+|[、，；：]\s*|\s[–—-]\s+")
@@ -55,12 +58,16 @@ class Passage:
         lead: What stood before all that and is no text, such as the tag of a language.
         moves_pictures: Whether emoji inside a source go around the model, too, and then stand
             behind its translation.
+        unknown_letters: Gives the letters of a text that the model's vocabulary lacks: words of
+            such letters alone go around the model as emoji do, those that begin a source before
+            its translation. None if none do.
     """
 
     sources: tuple[str, ...]
     gaps: tuple[str, ...]
     lead: str = ""
     moves_pictures: bool = False
+    unknown_letters: UnknownLetters | None = field(default=None, compare=False, repr=False)
 
     @property
     def starts(self) -> list[int]:
@@ -73,20 +80,28 @@ class Passage:
     @property
     def parts(self) -> tuple[str, ...]:
         """What the model reads of each source."""
-        return tuple(part for part, _ in self._moved)
+        return tuple(part for _, part, _ in self._moved)
 
     @property
     def layout(self) -> tuple[str, ...]:
         """What stands before each translation and after the last one."""
-        moved = ("", *(pictures for _, pictures in self._moved))
-        return tuple(map("".join, zip(moved, self.gaps, strict=True)))
+        behind = ("", *(moved for _, _, moved in self._moved))
+        before = (*(moved for moved, _, _ in self._moved), "")
+        return tuple(map("".join, zip(behind, self.gaps, before, strict=True)))
 
     @cached_property
-    def _moved(self) -> list[tuple[str, str]]:
+    def _moved(self) -> list[tuple[str, str, str]]:
         return list(map(self._taken, self.sources))
 
-    def _taken(self, source: str) -> tuple[str, str]:
-        return without_pictures(source) if self.moves_pictures else (source, "")
+    def _taken(self, source: str) -> tuple[str, str, str]:
+        """Returns what the model reads of a source, between what goes around it."""
+        before = behind = pictures = ""
+        if self.unknown_letters is not None:
+            unknown = self.unknown_letters(source)
+            before, source, behind = without_unknown(source, unknown)
+        if self.moves_pictures:
+            source, pictures = without_pictures(source)
+        return before, source, pictures + behind
 
     def word_numbers(self) -> list[list[int]]:
         """Returns for each word of each part which word of its source it is."""
@@ -94,7 +109,7 @@ class Passage:
             [
                 number
                 for number, word in enumerate(source.split())
-                for _ in without_format(self._taken(f" {word}")[0]).split()
+                for _ in without_format(self._taken(f" {word}")[1]).split()
             ]
             for source in self.sources
         ]

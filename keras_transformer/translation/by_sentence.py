@@ -260,7 +260,11 @@ class SentenceTranslator:
                 )
         tagged = [self.translator.marks.read_tag(text) for text in check_texts(texts)]
         split, joined = self._splitter.split, self._joined
-        passages = [dataclasses.replace(split(joined(one.text)), lead=one.tag) for one in tagged]
+        unknown = None if options.get("replace_unk") else self.translator.unknown_letters
+        passages = [
+            dataclasses.replace(split(joined(one.text)), lead=one.tag, unknown_letters=unknown)
+            for one in tagged
+        ]
         parts = [passage.lead + part for passage in passages for part in passage.parts]
         prefixes = options.get("target_prefixes")
         if prefixes is None:

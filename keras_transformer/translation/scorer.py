@@ -2,6 +2,7 @@
 has in common: options, languages and lengths.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Unpack
 
@@ -46,7 +47,8 @@ class TextScorer:
             unknown.
         search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
             has them; None for none.
-        letterless: What happens to what has no letter, as for `carried_kinds`.
+        letterless: What happens to what has no letter, as for `carried_kinds`, and to words in
+            letters that the vocabulary lacks: they go around the model unless all is translated.
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
@@ -55,6 +57,8 @@ class TextScorer:
         search: As given, {} for none.
         marks: As given, or those of a model without any.
         carried: What goes around the model, untranslated.
+        unknown_letters: Gives the letters of a text that the vocabulary lacks; None if words of
+            these are translated, too.
 
     Raises:
         ValueError: `min_score` is no mean of log-probabilities, or `search` or `letterless` is not
@@ -84,6 +88,7 @@ class TextScorer:
         self._limit = limit
         self.marks = marks or SentenceMarks()
         self.carried = self._carried(letterless)
+        self.unknown_letters = None if letterless == "translate" else source.unknown_letters
 
     @suggests_arguments
     def search_options(self, **options: Unpack[SearchKeywords]) -> SearchOptions:
@@ -213,8 +218,8 @@ class TextScorer:
             counted from 0.
         """
         ids, tagged = hypothesis.ids, self.marks.read_tag(text)
-        passage = Passage.whole(tagged.text, self._carried(letterless))
-        [part], [numbers], before = passage.parts, passage.word_numbers(), passage.gaps[0]
+        passage = self.passage(tagged.text, letterless)
+        [part], [numbers], before = passage.parts, passage.word_numbers(), passage.layout[0]
         words = aligned_words(
             hypothesis.attention,
             ids,
@@ -226,8 +231,24 @@ class TextScorer:
             ],
         )
         # A tag is a word of the text, if a space follows it, and so is what was carried.
-        first = [_whole_words(text) for text in (tagged.tag + before, before)]
+        first = [_whole_words(text) for text in (tagged.tag + passage.gaps[0], before)]
         return [(first[0] + numbers[source], first[1] + target) for source, target in words]
+
+    def passage(
+        self, text: str, letterless: Letterless | None = None, *, replace_unk: bool = False
+    ) -> Passage:
+        """Returns a text as one part, without what goes around the model.
+
+        Args:
+            text: The text.
+            letterless: As for `translate`.
+            replace_unk: As for `translate`, which puts unknown words where they belong.
+        """
+        passage = Passage.whole(text, self._carried(letterless))
+        copies = self.unknown_letters if letterless is None else self._source.unknown_letters
+        if replace_unk or copies is None or letterless == "translate":
+            return passage
+        return dataclasses.replace(passage, unknown_letters=copies)
 
     def _ask(
         self,
@@ -235,12 +256,13 @@ class TextScorer:
         options: Mapping[str, Any],
         letterless: Letterless | None,
         name: str = "texts",
+        *,
+        replace_unk: bool = False,
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
         rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
-        carried = self._carried(letterless)
-        passages = [Passage.whole(rest, carried) for rest in rests]
+        passages = [self.passage(rest, letterless, replace_unk=replace_unk) for rest in rests]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
         engine = MarkedEngine(self._engine, begins)
         return Asked(engine, without_languages(chosen), begins, passages, sources)
@@ -274,10 +296,14 @@ class Asked(NamedTuple):
 
     def at(self, places: Sequence[int], engine: TranslationEngine) -> "Asked":
         """Returns the request of the texts at some places."""
-        begins, passages, sources = (
-            [rows[place] for place in places] for rows in (self.begins, self.passages, self.sources)
+        begins = [self.begins[place] for place in places]
+        return Asked(
+            MarkedEngine(engine, begins),
+            self.options,
+            begins,
+            [self.passages[place] for place in places],
+            [self.sources[place] for place in places],
         )
-        return Asked(MarkedEngine(engine, begins), self.options, begins, passages, sources)
 
 
 def _whole_words(text: str) -> int:

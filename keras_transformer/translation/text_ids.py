@@ -2,7 +2,9 @@
 texts, or token by token.
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.model_limits import IdRows
@@ -29,6 +31,8 @@ class TextIds:
         self.subwords = subwords
         self.special_ids = special_ids
         self._without_text = special_ids.without_text
+        self._known: AbstractSet[str] = frozenset()
+        self._lacked: AbstractSet[str] = frozenset()
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
@@ -37,9 +41,34 @@ class TextIds:
     @property
     def has_letters(self) -> bool:
         """Whether any piece of the vocabulary has a letter."""
+        return bool(self._letters)
+
+    def unknown_letters(self, text: str) -> AbstractSet[str]:
+        """Returns the letters of a text that no piece of the vocabulary has.
+
+        There are none for a vocabulary with bytes, or without any letter.
+        """
+        found = set(text)
+        new = found - self._known - self._lacked
+        if new:
+            lacked = self._lacking(sorted(filter(str.isalpha, new)))
+            # Other threads may learn at the same time: both are replaced, not changed.
+            self._known, self._lacked = self._known | (new - lacked), self._lacked | lacked
+        return found & self._lacked
+
+    def _lacking(self, letters: Sequence[str]) -> AbstractSet[str]:
+        unknown = self.special_ids.unk
+        rows = self.encode(letters) if letters else []
+        lacked = {one for one, row in zip(letters, rows, strict=True) if unknown in row}
+        return lacked - self._letters if lacked and self._letters else set()
+
+    @functools.cached_property
+    def _letters(self) -> AbstractSet[str]:
+        """The letters of all pieces, of which one alone may be no piece."""
         ids = self.special_ids
         kept = (token for token in range(self.subwords.size) if token not in ids.added_to_text)
-        return any(has_letter(self.subwords.piece(token)) for token in kept if token != ids.unk)
+        pieces = (self.subwords.piece(token) for token in kept if token != ids.unk)
+        return {one for piece in pieces for one in piece if has_letter(one)}
 
     def decode(self, rows: IdRows) -> list[str]:
         """Returns the text of each row of ids; special ids are dropped."""

@@ -56,7 +56,7 @@ class TextTranslator(TextScorer):
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless)
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         found = asked.engine.search(
@@ -110,7 +110,7 @@ class TextTranslator(TextScorer):
             ValueError: As for `translate`.
             RuntimeError: As for `translate`.
         """
-        asked = self._ask(texts, options, letterless)
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         hypotheses = self._distinct(asked, prefixes, stops)

@@ -18,6 +18,7 @@ class WordByWord:
     max_source_length = None
     training_text = min_score = None
     carried = frozenset(KINDS)
+    unknown_letters = None
     marks = SentenceMarks()
 
     def __init__(self, translations: dict[str, str]) -> None:

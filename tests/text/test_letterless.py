@@ -12,6 +12,7 @@ from keras_transformer.text.letterless import (
     kinds_in,
     without_format,
     without_pictures,
+    without_unknown,
 )
 
 FLAG = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
@@ -166,3 +167,39 @@ def test_pieces_are_the_text(text: str) -> None:
 def test_endless_runs_are_read_at_once(part: str) -> None:
     text = f"a{part * 50_000}b{part * 50_000}"
     carve(text), without_pictures(text), without_format(text), carve(part * 50_000)
+
+
+GREEK = frozenset("Πλάτωνκιυρμθέαοςσ")
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "core", "behind"),
+    [
+        ("a red car.", "", "a red car.", ""),
+        ("", "", "", ""),
+        ("12!", "", "12!", ""),
+        ("Πλάτων", "", "", "Πλάτων"),
+        ("Πλάτων, 12!", "", "", "Πλάτων, 12!"),
+        ("a Πλάτων car.", "", "a car.", " Πλάτων"),
+        ("a car of Πλάτων.", "", "a car of.", " Πλάτων"),
+        ("Πλάτων και a car", "Πλάτων και ", "a car", ""),
+        ("Πλάτων, a «Πλάτων» car", "Πλάτων, ", "a car", " «Πλάτων»"),
+        ("a (Πλάτων) car (και)?", "", "a car?", " (Πλάτων) (και)"),
+        # Words with one known letter, and what is no word, stay.
+        ("a Πλάτωn car", "", "a Πλάτωn car", ""),
+        ("12 Πλάτων 3 cars", "", "12 3 cars", " Πλάτων"),
+    ],
+)
+def test_words_in_unknown_letters_alone_are_taken_out(
+    text: str, before: str, core: str, behind: str
+) -> None:
+    assert without_unknown(text, GREEK) == (before, core, behind)
+    assert without_unknown(text, frozenset()) == ("", text, "")
+
+
+@given(st.lists(st.sampled_from(["a", "b.", "Πλ", "(λ)", "Π,", "1", "-", "😀"]), max_size=8))
+def test_no_word_is_lost_or_written_twice(words: list[str]) -> None:
+    parts = without_unknown(" ".join(words), GREEK)
+    kept = sorted(one for one in "".join(parts) if not one.isspace())
+    assert kept == sorted("".join(words))
+    assert not GREEK & set(parts[1])

@@ -19,6 +19,7 @@ class Shouting:
     max_source_length = 6
     training_text = min_score = None
     carried = frozenset(KINDS)
+    unknown_letters = None
     marks = SentenceMarks(languages={"fra": 20}, languages_in="source")
 
     def __init__(self) -> None:

@@ -39,12 +39,43 @@ def test_what_stands_around_a_text_is_put_back(
     assert scored.ids == again.ids and scored.score == again.score
 
 
+def test_words_in_letters_that_the_vocabulary_lacks_go_around(translator: TextTranslator) -> None:
+    alone = ["Πλάτων", "你好。", "Πλάτων 12!"]
+    assert translator.translate(alone) == alone
+    assert SentenceTranslator(translator).translate(alone) == alone
+    for text, before, behind in (
+        (f"Πλάτων, {TEXT}", "Πλάτων, ", ""),
+        (TEXT.replace("are", "are (Πλάτων) 你好"), "", " (Πλάτων) 你好"),
+        (f"- {TEXT.replace('?', ' Πλάτων? 😀')}", "- ", " Πλάτων 😀"),
+    ):
+        [plain], [found] = translator.translate_n_best([TEXT]), translator.translate_n_best([text])
+        wanted = before + plain[0].text + behind
+        assert (found[0].text, found[0].ids) == (wanted, plain[0].ids)
+        assert translator.translate([text]) == [wanted]
+        assert SentenceTranslator(translator).translate([text]) == [wanted]
+        assert "".join(translator.translate_stream(text)) == wanted
+        [scored] = translator.score([text], [wanted])
+        assert scored.ids == translator.score([TEXT], [plain[0].text])[0].ids
+        # What puts unknown words where they belong gets them, and who asks for all.
+        for options in ({"replace_unk": True}, {"letterless": "translate"}):
+            given = translator._ask([text], {}, **{"letterless": None, **options})
+            assert given.passages[0].unknown_letters is None
+
+
+def test_a_vocabulary_lacks_what_no_piece_has(translator: TextTranslator) -> None:
+    source = translator._source
+    assert source.unknown_letters("hello Πλ 你, 12 😀") == set("Πλ你")
+    assert source.unknown_letters("HELLO") <= set("HELO")
+
+
 def test_words_are_aligned_in_the_whole_text(translator: TextTranslator) -> None:
     [[plain]] = translator.translate_n_best([TEXT], return_attention=True)
     [[found]] = translator.translate_n_best([f"- {TEXT} 😀"], return_attention=True)
     pairs = translator.align_words(TEXT, plain)
     shifted = [(source + 1, target + 1) for source, target in pairs]
     assert translator.align_words(f"- {TEXT} 😀", found) == shifted
+    [[found]] = translator.translate_n_best([f"Πλάτων {TEXT} 😀"], return_attention=True)
+    assert translator.align_words(f"Πλάτων {TEXT} 😀", found) == shifted
 
 
 def test_a_prefix_may_hold_what_is_put_back(translator: TextTranslator) -> None:

@@ -177,7 +177,7 @@ class ServedGenerator:
 
     def run(self, signature: Signature) -> Run:
         """As `Served.run`."""
-        runs = {"score": self._score, "generate_n_best": self._generate}
+        runs: dict[str, Run] = {"score": self._score, "generate_n_best": self._generate}
         return runs.get(signature.name, self._generate_best)
 
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:

@@ -25,7 +25,7 @@ from keras_transformer.serving.models.rows import (
     own_options,
     placed,
 )
-from keras_transformer.text.sentences import Passage, TooManyPartsError
+from keras_transformer.text.sentences import Passage, TooManyPartsError, UnknownLetters
 
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
@@ -93,6 +93,8 @@ class RowReader:
         max_target_length: Most tokens of a target text to score, likewise.
         begins: Gives the marks of a source and a target language, each None for the default.
         read_tag: Takes the tag of a language from a text's beginning.
+        unknown_letters: Gives the letters of a text that the vocabulary lacks; words of these
+            alone go around the model. None to translate them.
     """
 
     def __init__(
@@ -108,12 +110,14 @@ class RowReader:
         max_target_length: int,
         begins: Callable[[str | None, str | None], Begins],
         read_tag: Callable[[str], TaggedText],
+        unknown_letters: UnknownLetters | None,
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
         self._begins, self._read_tag = begins, read_tag
+        self._unknown_letters = unknown_letters
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
             "translate_n_best": self._texts,
@@ -228,7 +232,7 @@ class RowReader:
                 passage = self._split(tagged.text)
             except TooManyPartsError as error:
                 raise _refusal(f"row {number} of text: {error}") from error
-        return dataclasses.replace(passage, lead=tagged.tag)
+        return dataclasses.replace(passage, lead=tagged.tag, unknown_letters=self._unknown_letters)
 
     def _whole_texts(self, inputs: Arrays) -> Request:
         tagged, begins = self._untagged(inputs["text"].tolist())
@@ -279,7 +283,10 @@ class RowReader:
 
     def _pairs(self, inputs: Arrays) -> Request:
         tagged, begins = self._untagged(inputs["source"].tolist())
-        passages = [self._take_whole(one.text) for one in tagged]
+        passages = [
+            dataclasses.replace(self._take_whole(one.text), unknown_letters=self._unknown_letters)
+            for one in tagged
+        ]
         pairs = zip(passages, inputs["target"].tolist(), strict=True)
         targets = self._target(
             [one.bare(text.decode(*ANY_BYTES)).encode(*ANY_BYTES) for one, text in pairs]

@@ -152,6 +152,7 @@ class ServedModel:
             max_target_length=limits.longest_target(max_source_length),
             begins=_begins_or(marks, *languages),
             read_tag=marks.read_tag,
+            unknown_letters=None if letterless == "translate" else self._source.unknown_letters,
         )
         self._writer = ResultWriter(
             target=self._target,

@@ -6,6 +6,7 @@ from keras_transformer.search.options import SearchOptions
 
 HELLO = "hello, how are you?"
 TEXTS = ["31", "12:30", "😀", f"- {HELLO}", f"1) {HELLO} 😀", f"{HELLO} 😀 Hello 31", "hel\u00adlo"]
+TEXTS += ["Πλάτων", f"Πλάτων {HELLO}", "hello, how are 你好 you?"]
 WRAPPED = "> the red\n> dog runs\n\n- hello\n"
 JOINED = "> the red dog runs\n\n- hello\n"
 
@@ -24,6 +25,7 @@ def test_a_server_carries_what_translators_carry(server, splitting, search, even
         assert "".join(data["piece"] for _, data in pieces) == best
     answer = server.predict({"text": f"- {HELLO} 31"}, ":explain").json()
     assert (answer["sentences"][0]["source"], answer["gaps"]) == (HELLO, ["- ", " 31"])
+    assert wanted[8][0].text == "Πλάτων " + wanted[3][0].text.removeprefix("- ")
     pair = {"signature_name": "score", "inputs": {"source": [HELLO], "target": ["hola"]}}
     marked = {**pair, "inputs": {"source": [f"- {HELLO}"], "target": ["- hola"]}}
     assert server.predict(pair).json() == server.predict(marked).json()
