@@ -29,6 +29,7 @@ from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SINGLE_STACKS, read_single_stack
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.sentence_transformers import encoder_folder
 from keras_transformer.pretrained.values import FileValues, read_json
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers
@@ -92,8 +93,9 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
 def _read_format(path: Path) -> Imported:
     if is_ctranslate2(path):
         return read_ctranslate2(path)
-    if (path / CONFIG).is_file():
-        return _read_huggingface(path)
+    folder = encoder_folder(path)
+    if (folder / CONFIG).is_file():
+        return _read_huggingface(folder, path)
     if is_marian(path):
         return read_marian(path)
     if is_opennmt(path):
@@ -126,7 +128,7 @@ def from_pretrained(
     return imported.build(dtype_policy), *imported.tokenizers
 
 
-def _read_huggingface(path: Path) -> Imported:
+def _read_huggingface(path: Path, root: Path) -> Imported:
     file = path / CONFIG
     config = dict(FileValues(file, read_json(file)).values)
     kind = config.get("model_type")
@@ -134,7 +136,10 @@ def _read_huggingface(path: Path) -> Imported:
         raise ImportRefusedError(
             f"{file} has model_type {kind!r}, which is unknown: {supported()}."
         )
-    imported = HUGGINGFACE[kind](path, config)
+    if kind in SINGLE_STACKS:
+        imported = read_single_stack(path, config, SINGLE_STACKS[kind], root)
+    else:
+        imported = HUGGINGFACE[kind](path, config)
     if isinstance(imported.config, EncoderConfig):
         return imported
     untaken = left_out(path, Fields(file, config), imported.config.special_ids)

@@ -47,7 +47,7 @@ ACTIVATIONS = {
     "SELU": "selu",
     "Mish": "mish",
 }
-POOLING, DENSE, NORMALIZE = "Pooling", "Dense", "Normalize"
+TRANSFORMER, POOLING, DENSE, NORMALIZE = "Transformer", "Pooling", "Dense", "Normalize"
 # How that library reads texts, and what it may put before each of them.
 READING = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
@@ -82,11 +82,23 @@ class Embedding(NamedTuple):
     tensors: Tensors
 
 
-def read_embedding(path: Path, max_positions: int | None) -> Embedding | None:
+def encoder_folder(path: Path) -> Path:
+    """Returns where the encoder of a directory lies: in it, or in a folder that its modules name.
+
+    Raises:
+        ImportRefusedError: The list of modules is damaged.
+    """
+    if not (path / MODULES).is_file():
+        return path
+    return next((one.path for one in _modules(path / MODULES) if one.kind == TRANSFORMER), path)
+
+
+def read_embedding(path: Path, folder: Path, max_positions: int | None) -> Embedding | None:
     """Returns how one vector is made of a text; None if nothing says so.
 
     Args:
         path: The directory.
+        folder: Where its encoder lies.
         max_positions: Most tokens of a text that the model itself can read; None for any number.
 
     Raises:
@@ -110,7 +122,7 @@ def read_embedding(path: Path, max_positions: int | None) -> Embedding | None:
             "unit_vectors": is_unit,
             "prompts": prompts,
             "default_prompt": read_values(path / PROMPTS).text("default_prompt_name", None),
-            "max_row_length": _longest(path, max_positions),
+            "max_row_length": _longest(folder, max_positions),
         },
         tensors,
     )
@@ -127,24 +139,28 @@ def _dense_name(number: int, name: str) -> str:
     return f"{DENSE}.{number}.{name}"
 
 
+def _modules(file: Path) -> list[Module]:
+    listed = read_json(file)
+    if not isinstance(listed, list):
+        raise ImportRefusedError(f"{file} holds no list of modules.")
+    described = [FileValues(f"{file}: a module", one) for one in listed]
+    return [
+        Module(one.text("type").rpartition(".")[2], file.parent / one.text("path", ""))
+        for one in described
+    ]
+
+
 def _in_order(file: Path) -> tuple[Path, list[Path], bool]:
     """Returns the pooling's directory, those of linear layers, and whether vectors have length 1.
 
     Raises:
         ImportRefusedError: The file lists other modules, or in another order.
     """
-    listed = read_json(file)
-    if not isinstance(listed, list):
-        raise ImportRefusedError(f"{file} holds no list of modules.")
-    described = [FileValues(f"{file}: a module", one) for one in listed]
-    modules = [
-        Module(one.text("type").rpartition(".")[2], file.parent / one.text("path", ""))
-        for one in described
-    ]
+    modules = _modules(file)
     kinds = [module.kind for module in modules if module.kind != _DROPOUT]
     is_unit = kinds[-1:] == [NORMALIZE]
     layers = [module.path for module in modules if module.kind == DENSE]
-    wanted = ["Transformer", POOLING, *[DENSE] * len(layers), *[NORMALIZE] * is_unit]
+    wanted = [TRANSFORMER, POOLING, *[DENSE] * len(layers), *[NORMALIZE] * is_unit]
     if kinds != wanted:
         raise ImportRefusedError(
             f"{file} has the modules {', '.join(kinds) or 'none'}, and {_ORDER} are supported, in "

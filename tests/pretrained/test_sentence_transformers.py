@@ -302,6 +302,29 @@ def test_all_of_a_directory_leaves_as_it_came(
     read._replace(model=model, tokenizer=tokenizer).check(TextEncoder(model, tokenizer))
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_an_encoder_in_a_folder_of_its_own_is_read(
+    name: str, kind: Callable[[str], Kind], tmp_path: Path
+) -> None:
+    """As that library wrote them at first, with its version in the `config.json` of the whole."""
+    path = Path(shutil.copytree(VECTORS / name, tmp_path / "model"))
+    (path / "0_Transformer").mkdir()
+    for file in [one for one in path.iterdir() if one.is_file()]:
+        if file.name not in ("modules.json", "config_sentence_transformers.json"):
+            file.rename(path / "0_Transformer" / file.name)
+    (path / "config.json").write_text(json.dumps({"__version__": "0.3.2"}))
+    modules = json.loads((path / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (path / "modules.json").write_text(json.dumps(modules))
+    model, tokenizer, _ = from_pretrained(path)
+    assert model.config == kind(name).model.config
+    kind(name)._replace(model=model, tokenizer=tokenizer).check(TextEncoder(model, tokenizer))
+    assert read_pretrained(path / "0_Transformer").config.head is None  # type: ignore[union-attr]
+    shutil.rmtree(path / "0_Transformer")
+    with pytest.raises(ImportRefusedError):
+        read_pretrained(path)
+
+
 def test_poolings_in_another_order_leave_as_theirs(bare: Path, tmp_path: Path) -> None:
     model, tokenizer, _ = from_pretrained(describe(bare, pooling_mode=["max", "cls"]))
     assert model.config.pooling == "max+first"

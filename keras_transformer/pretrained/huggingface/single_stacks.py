@@ -47,8 +47,16 @@ class SingleStack:
     not_kept: tuple[str, ...] = ()
 
 
-def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) -> Imported:
+def read_single_stack(
+    path: Path, values: dict[str, Any], variant: SingleStack, root: Path | None = None
+) -> Imported:
     """Reads a directory.
+
+    Args:
+        path: Where config, weights and vocabulary are.
+        values: The config.
+        variant: The architecture.
+        root: The directory of Sentence Transformers of which `path` is a part; `path` if None.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
@@ -60,7 +68,7 @@ def read_single_stack(path: Path, values: dict[str, Any], variant: SingleStack) 
     config = variant.config(fields, tokenizer.special_ids, tensors)
     not_kept = variant.not_kept
     if isinstance(config, EncoderConfig):
-        embedding = read_embedding(path, config.max_positions)
+        embedding = read_embedding(root or path, path, config.max_positions)
         if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, labels=(), multi_label=False, **embedding.fields)
