@@ -1,7 +1,8 @@
 """Reads a `pytorch_model.bin`: takes its path and returns its tensors by name. Nothing of the file
 is run, and PyTorch is not needed.
 
-Since PyTorch 1.6 the file is a zip archive of a pickle and of each storage's bytes.
+Since PyTorch 1.6 the file is a zip archive of a pickle and of each storage's bytes; `OldFile` is
+what it was before.
 """
 
 import io
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.formats.pytorch_old_file import OLD, read_old_file
 from keras_transformer.pretrained.formats.pytorch_pickle import (
     BFLOAT16,
     StoredTensor,
@@ -28,8 +30,6 @@ from keras_transformer.pretrained.formats.pytorch_pickle import (
 Array = npt.NDArray[Any]
 
 _PICKLE = "/data.pkl"
-# What files of before 1.6 begin with: a pickled number.
-_OLD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 # What is raised for damaged archives, `UnreadableError` and names that are no UTF-8 included.
 DAMAGE = (OSError, EOFError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile)
 # A pickle of names and shapes is a small part of its file.
@@ -43,19 +43,17 @@ def open_pytorch(path: Path) -> dict[str, Callable[[], Array]]:
         For each name what reads the tensor; bfloat16 becomes float32.
 
     Raises:
-        ImportRefusedError: It is damaged, of a PyTorch before 1.6, or holds more than weights.
+        ImportRefusedError: It is damaged, or holds more than weights.
     """
     with path.open("rb") as file:
-        beginning = file.read(len(_OLD))
-    if not beginning.startswith(b"PK"):
-        is_old = beginning == _OLD
+        beginning = file.read(len(OLD))
+    if beginning != OLD and not beginning.startswith(b"PK"):
         raise ImportRefusedError(
-            f"{path} was saved by a PyTorch before 1.6, whose files are not read: load it with "
-            "PyTorch and save it again, best as model.safetensors."
-            if is_old
-            else f"{path} is no whole file of PyTorch's: its zip archive is damaged or missing."
+            f"{path} is no whole file of PyTorch's: its zip archive is damaged or missing."
         )
     try:
+        if beginning == OLD:
+            return _open_old(path)
         with zipfile.ZipFile(path) as archive:
             return _open(path, archive)
     except DAMAGE as error:
@@ -75,9 +73,36 @@ def _open(path: Path, archive: zipfile.ZipFile) -> dict[str, Callable[[], Array]
     readers: dict[str, Callable[[], Array]] = {}
     for name, tensor in tensors_of(read_pickle(io.BytesIO(pickle or b""))):
         place = f"{folder}/data/{tensor.storage.key}"
-        _check(name, tensor, entries.get(place))
-        readers[name] = partial(_read, path, name, place, tensor, order)
+        entry = entries.get(place)
+        if entry is None or entry.compress_type != zipfile.ZIP_STORED:
+            raise UnreadableError(
+                f"{name} has its numbers in {tensor.storage.key}, which is not there"
+            )
+        _check(name, tensor, entry.file_size)
+        readers[name] = partial(_read, path, name, partial(_entry, path, place), tensor, order)
     return readers
+
+
+def _open_old(path: Path) -> dict[str, Callable[[], Array]]:
+    file = read_old_file(path, _item_bytes)
+    readers: dict[str, Callable[[], Array]] = {}
+    for name, tensor in file.tensors.items():
+        size = tensor.storage.size * _item_bytes(tensor.storage.kind)
+        _check(name, tensor, size)
+        content = partial(_part, path, file.places[tensor.storage.key], size)
+        readers[name] = partial(_read, path, name, content, tensor, file.order)
+    return readers
+
+
+def _entry(path: Path, place: str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(place)
+
+
+def _part(path: Path, begin: int, size: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(begin)
+        return file.read(size)
 
 
 def _content(
@@ -90,15 +115,11 @@ def _content(
     return archive.read(name)
 
 
-def _check(name: str, tensor: StoredTensor, entry: zipfile.ZipInfo | None) -> None:
+def _check(name: str, tensor: StoredTensor, size: int) -> None:
     """Checks a tensor's sizes against the bytes that there are, before memory is taken."""
     storage = tensor.storage
-    if entry is None or entry.compress_type != zipfile.ZIP_STORED:
-        raise UnreadableError(f"{name} has its numbers in {storage.key}, which is not there")
-    if entry.file_size != storage.size * _item_bytes(storage.kind):
-        raise UnreadableError(
-            f"{name} has a storage of {storage.size} numbers in {entry.file_size} bytes"
-        )
+    if size != storage.size * _item_bytes(storage.kind):
+        raise UnreadableError(f"{name} has a storage of {storage.size} numbers in {size} bytes")
     count = math.prod(tensor.shape)
     last = tensor.offset + sum(
         (size - 1) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True)
@@ -114,10 +135,11 @@ def _item_bytes(kind: str) -> int:
     return 2 if kind == BFLOAT16 else np.dtype(kind).itemsize
 
 
-def _read(path: Path, name: str, place: str, tensor: StoredTensor, order: str) -> Array:
+def _read(
+    path: Path, name: str, read: Callable[[], bytes], tensor: StoredTensor, order: str
+) -> Array:
     try:
-        with zipfile.ZipFile(path) as archive:
-            content = archive.read(place)
+        content = read()
     except (*DAMAGE, KeyError) as error:
         raise ImportRefusedError(f"{path}: {name} cannot be read: {error}") from error
     kind = tensor.storage.kind

@@ -5,11 +5,10 @@ Python's own unpickler calls whatever a file names. Here the few names that weig
 records, and any other is refused.
 """
 
-import io
 import pickletools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 # Kinds of storages → NumPy's kinds of numbers; bfloat16 is read as the upper half of float32.
 BFLOAT16 = "bfloat16"
@@ -62,7 +61,7 @@ class StoredTensor(NamedTuple):
     strides: tuple[int, ...]
 
 
-def read_pickle(stream: io.BytesIO) -> Any:
+def read_pickle(stream: BinaryIO) -> Any:
     """Reads one pickle from where a stream stands.
 
     Returns:
@@ -226,6 +225,8 @@ def _storage(told: Any) -> Storage:
     if not isinstance(told, tuple) or len(told) < 5 or told[0] != "storage":
         raise UnreadableError("it refers to what is no storage")
     _, kind, key, _, size = told[:5]
+    if any(part is not None for part in told[5:]):
+        raise UnreadableError("it has a storage within another, as PyTorch before 0.4 wrote")
     if not isinstance(kind, Global) or not kind.name.startswith("torch."):
         raise UnreadableError("it has a storage of no kind of numbers")
     name = kind.name.removeprefix("torch.")

@@ -70,8 +70,9 @@ def state_dict(**tensors: bytes) -> bytes:
     return b"\x80\x02}(" + entries + b"u."
 
 
-def test_everything_is_what_pytorch_wrote() -> None:
-    found = open_pytorch(FOLDER / "pytorch_model.bin")
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "legacy.bin"])
+def test_everything_is_what_pytorch_wrote(file: str) -> None:
+    found = open_pytorch(FOLDER / file)
     expected = np.load(FOLDER / "expected.npz")
     assert set(found) == set(expected.files)
     for name, read in found.items():
@@ -190,7 +191,8 @@ def test_a_compressed_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ((FOLDER / "legacy.bin").read_bytes(), "by a PyTorch before 1.6, whose files are not read"),
+        ((FOLDER / "legacy.bin").read_bytes()[:-1], "its end is missing"),
+        ((FOLDER / "legacy.bin").read_bytes()[:15], "its pickle is damaged"),
         (b"", "no whole file of PyTorch's"),
         ((FOLDER / "pytorch_model.bin").read_bytes()[:-40], "is damaged"),
     ],
@@ -215,3 +217,60 @@ def test_any_damage_is_refused_or_harmless(tmp_path: Path) -> None:
             continue
         for name, array in found.items():
             np.testing.assert_array_equal(array, expected[name])
+
+
+def old(weights: bytes, names: bytes, *storages: bytes, version: int = 1001) -> bytes:
+    """Returns a file of the format before 1.6."""
+    begin = (FOLDER / "legacy.bin").read_bytes()[:15]
+    number = b"\x80\x02M" + struct.pack("<H", version) + b"."
+    return b"".join((begin, number, b"\x80\x02}.", weights, names, *storages))
+
+
+def listed(*names: str) -> bytes:
+    return b"\x80\x02](" + b"".join(map(text, names)) + b"e."
+
+
+SIX = struct.pack("<q", 6) + FLOATS
+GOOD = state_dict(w=tensor("0", 6, (6,)))
+TWO_SIZES = state_dict(v=tensor("0", 2**20, (6,)), w=tensor("0", 6, (6,)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (old(GOOD, listed("0"), SIX, version=9), "of version 9, and"),
+        (old(state_dict(w=tensor("0", 6, (7,))), listed("0"), SIX), "more than its storage of 6"),
+        (old(GOOD, listed("1"), SIX), "storage '1' has no tensor"),
+        (old(GOOD, listed(), SIX), "in 0, which is not there"),
+        (old(state_dict(w=tensor("0", 7, (6,))), listed("0"), SIX), "has 6 numbers, not 7"),
+        (old(GOOD, listed("0"), SIX[:-1]), "its end is missing"),
+        (
+            old(state_dict(w=tensor("0", 2**30, (6,))), listed("0"), struct.pack("<q", 2**30)),
+            "its end is missing",
+        ),
+        (old(TWO_SIZES, listed("0"), SIX), "v has its numbers in 0, which is not there"),
+        (old(b"\x80\x02cos\nsystem\n" + text("ls") + b"\x85R.", b""), "names os.system"),
+        (old(GOOD, b"\x80\x02K\x01."), "no list of storages"),
+    ],
+)
+def test_hostile_old_files_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(old(GOOD, listed("0"), SIX))
+    np.testing.assert_array_equal(open_pytorch(path)["w"](), np.arange(6))
+    path.write_bytes(content)
+    with pytest.raises(ImportRefusedError, match=f"m.bin holds more than weights.*{message}"):
+        open_pytorch(path)
+
+
+def test_any_damage_of_an_old_file_is_refused_or_changes_numbers_alone(tmp_path: Path) -> None:
+    """The format has no checksums."""
+    content = (FOLDER / "legacy.bin").read_bytes()
+    path = tmp_path / "m.bin"
+    for place in range(0, len(content), 11):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        try:
+            found = {name: read() for name, read in open_pytorch(path).items()}
+        except ImportRefusedError as error:
+            assert str(path) in str(error)
+            continue
+        assert all(isinstance(array, np.ndarray) for array in found.values())
