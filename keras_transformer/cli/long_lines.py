@@ -23,8 +23,8 @@ class LineOptions:
             split.
         letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
             around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
-            in one of a hundred of its training lines, and everything if that is unknown. Words in
-            letters that the vocabulary lacks are copied, too, unless all is translated.
+            in one of a hundred of its training lines, and everything if that is unknown.
+            Words in letters that the vocabulary lacks are copied, too, unless all is translated.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH

@@ -41,8 +41,8 @@ class OnnxTranslator(TextTranslator):
             artefact's if None.
         letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
             around the model ("copy") or translated by it ("translate"); "auto" copies what was not
-            in one of a hundred of the model's training lines, and everything if that is unknown. Words in
-            letters that the vocabulary lacks are copied, too, unless all is translated.
+            in one of a hundred of the model's training lines, and everything if that is unknown.
+            Words in letters that the vocabulary lacks are copied, too, unless all is translated.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".

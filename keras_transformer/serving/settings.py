@@ -79,8 +79,8 @@ class ServeOptions:
             `translate`.
         letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
             around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
-            in one of a hundred of its training lines, and everything if that is unknown. Words in
-            letters that the vocabulary lacks are copied, too, unless all is translated.
+            in one of a hundred of its training lines, and everything if that is unknown.
+            Words in letters that the vocabulary lacks are copied, too, unless all is translated.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
