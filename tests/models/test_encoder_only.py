@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
@@ -259,3 +260,22 @@ def test_a_text_longer_than_the_positions_is_refused(make) -> None:
     model = make(max_positions=6)
     with pytest.raises(ValueError, match=r"7 tokens is longer than max_positions \(6\)"):
         model(feed(model))
+
+
+def test_several_labels_learn_each_by_itself() -> None:
+    labels = {"head": "classification", "labels": ("a", "b", "c"), "multi_label": True}
+    sizes: dict[str, Any] = {"model_dim": 8, "num_heads": 2, "num_layers": 1, "max_positions": 9}
+    model = build_encoder(EncoderConfig(vocab_size=30, feed_forward_dim=16, **sizes, **labels))
+    ids = np.arange(4, 28, dtype=np.int32).reshape(6, 4)
+    inputs = {"token_ids": ids, "token_type_ids": np.zeros_like(ids)}
+    wanted = np.array(
+        [[0, 0, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], np.float32
+    )
+    model.compile(keras.optimizers.Adam(0.02), jit_compile=False)
+    logits = np.asarray(model(inputs), np.float64)
+    expected = np.mean(np.log1p(np.exp(logits)) - wanted * logits)
+    loss, accuracy = model.evaluate(inputs, wanted, verbose=0)
+    assert loss == pytest.approx(expected, abs=1e-5)
+    assert accuracy == pytest.approx(np.mean((logits > 0) == wanted), abs=1e-6)
+    model.fit(inputs, wanted, epochs=60, verbose=0)
+    assert ((np.asarray(model(inputs)) > 0) == wanted).all()

@@ -10,10 +10,13 @@ import onnxruntime as ort
 import pytest
 
 from keras_transformer import Generator, OnnxEncoder, OnnxGenerator, TextEncoder, from_pretrained
+from keras_transformer.data.sources.texts import LabelledTexts
 from keras_transformer.export import export_onnx
 from keras_transformer.export.onnx.quantize.precision import target_in
 from keras_transformer.runtime.onnx_graphs.operators import operators_library
 from keras_transformer.text.layout import encoder_row
+from keras_transformer.training.texts.options import TextOptions
+from keras_transformer.training.texts.tasks import KINDS
 from tools.covering import sampled
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
@@ -164,6 +167,11 @@ def test_rows_and_classes_of_pairs_are_theirs(name: str, read: Callable[[str], R
         for both in zip(firsts, seconds, strict=True)
     ]
     assert [ids for ids, _ in rows] == reference["pair_ids"]
+    labels = [model.config.labels[0]] * len(rows)
+    texts = LabelledTexts(labels, *zip(*reference["pairs"], strict=True), origin="reference")
+    if name != "distilbert_classes":  # Nothing tells its second texts.
+        encoded = KINDS["classify"].encode(texts, tokenizer, model.config, 64, TextOptions())
+        assert [encoded.rows[row].tolist() for row in range(len(rows))] == reference["pair_ids"]
     found = TextEncoder(model, tokenizer).classify(*zip(*reference["pairs"], strict=True))
     check_probabilities(found, reference["pair_logits"], model.config.multi_label)
 

@@ -26,6 +26,7 @@ NAMES = {
     "stacks/bert_classes": "BertForSequenceClassification",
     "stacks/roberta": "RobertaForMaskedLM",
     "stacks/roberta_classes": "RobertaForSequenceClassification",
+    "stacks/roberta_feelings": "RobertaForSequenceClassification",
     "stacks/xlm_roberta": "XLMRobertaForMaskedLM",
     "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/distilbert_classes": "DistilBertForSequenceClassification",

@@ -9,7 +9,7 @@ from single_texts import PLAIN
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.texts.model_config import in_trained_order
+from keras_transformer.training.texts.model_config import in_trained_order, text_model_config
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
@@ -108,3 +108,19 @@ def test_several_labels_of_a_text_are_not_trained(labels: tuple[str, ...]) -> No
         in_trained_order({"labels": labels}, trained)
     other = {"labels": ("pet", "food")}
     assert in_trained_order(other, trained) == other
+
+
+def test_a_classifier_starts_from_a_model_of_vectors_with_layers_behind_them() -> None:
+    trained = EncoderConfig(vocab_size=30, head="embedding", dense=({"out_dim": 4},))
+    head = {"head": "classification", "labels": ("joy", "love")}
+    config = text_model_config(
+        EncoderConfig,
+        "bert-tiny",
+        None,
+        start=trained,
+        head=head,
+        vocab_size=30,
+        special_ids=trained.special_ids,
+        max_length=9,
+    )
+    assert (config.dense, config.labels) == ((), ("joy", "love"))
