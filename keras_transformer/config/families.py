@@ -58,5 +58,5 @@ def load_config(path: str | Path) -> ModelConfig:
         if not isinstance(values, dict):
             raise ValueError(f"expected a JSON object, got {type(values).__name__}.")
         return config_from_dict(values)
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error

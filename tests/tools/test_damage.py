@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tools.damage.changes import damage_manifest
-from tools.damage.fuzzing import fuzz, fuzz_imports, fuzz_manifests
+from tools.damage.fuzzing import fuzz, fuzz_imports, fuzz_manifests, fuzz_runs
 from tools.damage.readers import answers
 
 
@@ -28,8 +28,14 @@ def test_damage_of_a_manifest_is_told_by_the_name_of_the_file(exported: Any) -> 
     check(fuzz([exported.path], answers, 80, seed=0, change=damage_manifest))
 
 
+def test_damage_of_a_run_is_told_by_the_name_of_the_file() -> None:
+    check(fuzz_runs(150, seed=0))
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("fuzzer", "count"), [(fuzz_imports, 5000), (fuzz_manifests, 2000)])
+@pytest.mark.parametrize(
+    ("fuzzer", "count"), [(fuzz_imports, 5000), (fuzz_manifests, 2000), (fuzz_runs, 5000)]
+)
 def test_much_more_damage(fuzzer: Callable[..., Any], count: int) -> None:
     check(fuzzer(count, seed=1))
 
@@ -37,3 +43,4 @@ def test_much_more_damage(fuzzer: Callable[..., Any], count: int) -> None:
 @pytest.mark.exhaustive
 def test_models_of_damaged_files_are_built_or_refused() -> None:
     check(fuzz_imports(400, seed=2, build=True))
+    check(fuzz_runs(400, seed=2, load=True))

@@ -123,7 +123,9 @@ def damage(directory: Path, rng: random.Random) -> tuple[str, Path, bytes]:
         one for one in directory.rglob("*") if one.is_file() and one.name != "reference.json"
     )
     # Weights are many bytes with one meaning: less often than what describes them.
-    weights = [1 if one.suffix in (".safetensors", ".npz", ".bin") else 3 for one in files]
+    weights = [
+        1 if one.suffix in (".safetensors", ".npz", ".bin", ".keras") else 3 for one in files
+    ]
     [file] = rng.choices(files, weights)
     content = file.read_bytes()
     if rng.random() < 0.04:

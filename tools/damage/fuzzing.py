@@ -16,6 +16,8 @@ from tools.damage.readers import (
     ctranslate2_directory,
     import_directories,
     imported_model,
+    runs,
+    trained_run,
 )
 
 Outcome = tuple[str, str]
@@ -81,3 +83,12 @@ def fuzz_manifests(count: int, seed: int) -> dict[Outcome, list[str]]:
     """Damages the manifests of artefacts of all families; see `fuzz`."""
     with tempfile.TemporaryDirectory() as folder:
         return fuzz(artefacts(Path(folder)), answers, count, seed, damage_manifest)
+
+
+def fuzz_runs(count: int, seed: int, *, load: bool = False) -> dict[Outcome, list[str]]:
+    """Damages run directories of all families, with their models if they are loaded; see `fuzz`."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = runs(Path(folder))
+        for run in made if not load else ():
+            (run / "model.keras").unlink()
+        return fuzz(made, partial(trained_run, load=load), count, seed)

@@ -1,6 +1,7 @@
 """What is read after it was damaged: the models that tests keep, and artefacts made of three."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,15 @@ from typing import Any
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
 _KINDS = ("stacks", "translators", "sentence_vectors")
 _FAMILIES = ("translators/marian_huggingface", "stacks/bert_classes", "stacks/gpt2")
+# What `train` writes beside what an import does.
+_TRAINED = {
+    "training_text": {
+        "longest_source": 9,
+        "sentences": [90, 10],
+        "letterless": {"numbers": 1, "marks": 0, "symbols": 2},
+    },
+    "min_score": -1.5,
+}
 _TEXTS = ["a small house", "", "\u00e9 1,000 \U0001f600 <unk></s>"]
 
 
@@ -44,6 +54,37 @@ def artefacts(folder: Path) -> list[Path]:
         export_onnx(found.build(), found.tokenizers[0], path, search=found.search)
         made.append(path)
     return made
+
+
+def runs(folder: Path) -> list[Path]:
+    """Writes a run directory of each family and returns them."""
+    from keras_transformer.training.transfer.import_run import import_run
+
+    made = []
+    for name in _FAMILIES:
+        run = import_run(FIXTURES / name, folder / Path(name).name)
+        record = run / "training.json"
+        values = {**json.loads(record.read_text()), **_TRAINED}
+        record.write_text(json.dumps(values))
+        made.append(run)
+    return made
+
+
+def trained_run(directory: Path, *, load: bool = False) -> str:
+    """Reads a run directory; returns a digest of it, with its weights if they are loaded."""
+    from keras_transformer.training.run.run_directory import RunDirectory
+    from keras_transformer.training.run.train import load_run
+
+    run = RunDirectory(directory)
+    read = (run.load_config(), run.load_training_text(), run.load_min_score(), run.load_search())
+    digest = hashlib.sha256(repr((read, run.is_imported, run.is_translation)).encode())
+    for tokenizer in run.load_tokenizers():
+        digest.update(repr(tokenizer.encode(_TEXTS)).encode())
+    if load:
+        model, *_ = load_run(directory)
+        for weight in model.get_weights():
+            digest.update(weight.tobytes())
+    return digest.hexdigest()
 
 
 def answers(directory: Path) -> str:

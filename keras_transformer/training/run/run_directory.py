@@ -5,12 +5,15 @@ its results.
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
 from keras_transformer.path_kinds import describe_path, is_run
+from keras_transformer.search.confidence import check_min_score
+from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText
@@ -153,36 +156,48 @@ class RunDirectory:
         """Whether the model learnt to translate; other tasks of two stacks say which they are."""
         if not isinstance(self.load_config(), TransformerConfig):
             return False
-        return not self.has_training or "task" not in self.load_training().get("data", {})
+        data = self.load_training().get("data", {}) if self.has_training else {}
+        return not isinstance(data, dict) or "task" not in data
 
     def load_training(self) -> dict[str, Any]:
         """Reads what `save_training` wrote; raises `ValueError` if the file is damaged."""
         path = self._existing(TRAINING)
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"{path} is damaged ({error}): put a copy of it back, or train into another "
-                "directory."
-            ) from error
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(values, dict):
+                raise ValueError(f"expected a JSON object, got {type(values).__name__}")
+            return values
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(error) from error
 
     def load_training_text(self) -> TrainingText | None:
         """Reads the description of the training lines; None if the run has none."""
-        seen = self._training_entry("training_text")
-        return None if seen is None else TrainingText.from_dict(seen)
+        return self._training_entry("training_text", TrainingText.from_dict)
 
     def load_min_score(self) -> float | None:
         """Reads the score per token below which confidence is low; None if the run has none."""
-        return self._training_entry("min_score")
+        return self._training_entry("min_score", _checked_min_score)
 
     def load_search(self) -> dict[str, Any]:
         """Reads the fields of `SearchOptions` that the model was imported with; {} for none."""
-        return self._training_entry(SEARCH) or {}
+        return self._training_entry(SEARCH, check_defaults) or {}
 
-    def _training_entry(self, name: str) -> Any:
-        """Returns an entry of `training.json`; None if the run has no such entry or file."""
+    def _training_entry(self, name: str, read: Callable[[Any], Any]) -> Any:
+        """Returns what `read` makes of an entry of `training.json`; None if the run has no such
+        entry or file.
+        """
         self._existing(CONFIG)
-        return self.load_training().get(name) if self.has_training else None
+        entry = self.load_training().get(name) if self.has_training else None
+        try:
+            return None if entry is None else read(entry)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise self._damaged(f"{name}: {error}") from error
+
+    def _damaged(self, why: object) -> ValueError:
+        return ValueError(
+            f"{self.path / TRAINING} is damaged ({why}): put a copy of it back, or train into "
+            "another directory."
+        )
 
     def _existing(self, name: str) -> Path:
         path = self.path / name
@@ -192,6 +207,11 @@ class RunDirectory:
                 "train`, or the run has not got that far."
             )
         return path
+
+
+def _checked_min_score(value: float) -> float:
+    check_min_score(value)
+    return value
 
 
 def load_training_text(directory: str | os.PathLike[str]) -> TrainingText | None:

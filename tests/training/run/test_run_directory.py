@@ -1,5 +1,6 @@
 """The run directory: what it writes it reads, and its files are whole or absent."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -143,6 +144,34 @@ def test_a_damaged_record_is_named(run: RunDirectory, content: str) -> None:
     (run.path / "training.json").write_text(content)
     with pytest.raises(ValueError, match=r"training.json is damaged \(.*\): put a copy of it back"):
         run.load_training()
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"min_score": "x"}, "min_score: "),
+        ({"min_score": 1.5}, "min_score: min_score is a log-probability"),
+        ({"search": {"beam_size": 0}}, "search: "),
+        ({"search": [1]}, "search: "),
+        ({"training_text": {}}, "training_text: 'longest_source'"),
+        ({"training_text": {"longest_source": {}, "sentences": [1]}}, "training_text: "),
+    ],
+)
+def test_a_damaged_entry_of_the_record_is_named(
+    run: RunDirectory, entries: dict, message: str
+) -> None:
+    (run.path / "config.json").write_text("{}")
+    (run.path / "training.json").write_text(json.dumps(entries))
+    with pytest.raises(ValueError, match=rf"training.json is damaged \({message}"):
+        _ = run.load_min_score(), run.load_search(), run.load_training_text()
+
+
+@pytest.mark.parametrize("values", [{"special_ids": {"pad": "x"}}, {"special_ids": {"odd": 1}}])
+def test_a_config_of_other_types_is_named(run: RunDirectory, values: dict) -> None:
+    config = json.loads(TransformerConfig.preset("tiny", vocab_size=20).to_json())
+    (run.path / "config.json").write_text(json.dumps({**config, **values}))
+    with pytest.raises(ValueError, match=r"config\.json: "):
+        run.load_config()
 
 
 def test_a_runs_files_are_named_without_loading_keras() -> None:
