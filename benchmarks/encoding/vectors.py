@@ -15,7 +15,7 @@ from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.tokenizers import open_text_ids
 from keras_transformer.text.layout import encoder_row
 
-PEER = "peer"
+PEER, UNSORTED = "peer", "peer, unsorted"
 _BATCH = 32
 
 # Returns the vectors of all texts.
@@ -30,7 +30,8 @@ def compare(
     Args:
         directories: Artefacts of one encoder; the first is the reference.
         peer: An ONNX file that takes `input_ids`, `attention_mask` and maybe `token_type_ids` of
-            the same vocabulary, and returns states, whose mean is taken; None for no peer.
+            the same vocabulary, and returns states, whose mean is taken; None for no peer. It
+            reads texts in batches of like length, and in their own order.
         texts: What is encoded.
         repeats: Turns of each engine, after one that warms up.
     """
@@ -42,7 +43,10 @@ def compare(
         for name, encoder in encoders.items()
     }
     if peer is not None:
-        works[PEER] = _peer_work(peer, _rows(directories[0], encoders[directories[0].name], texts))
+        rows_of = _rows(directories[0], encoders[directories[0].name], texts)
+        works |= {
+            name: _peer_work(peer, rows_of, is_sorted=name == PEER) for name in (PEER, UNSORTED)
+        }
     vectors = {name: unit(work()) for name, work in works.items()}
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
@@ -78,8 +82,8 @@ def _rows(
     return lambda: [encoder_row(ids, None, special_ids)[0] for ids in text_ids.encode(texts)]
 
 
-def _peer_work(path: Path, rows_of: Callable[[], list[list[int]]]) -> Work:
-    """Opens a peer's file on one thread; texts of like length are read together."""
+def _peer_work(path: Path, rows_of: Callable[[], list[list[int]]], *, is_sorted: bool) -> Work:
+    """Opens a peer's file on one thread; sorted, texts of like length are read together."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -87,11 +91,11 @@ def _peer_work(path: Path, rows_of: Callable[[], list[list[int]]]) -> Work:
 
     def run() -> np.ndarray:
         rows = rows_of()
-        order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+        order = sorted(range(len(rows)), key=lambda index: len(rows[index]) if is_sorted else 0)
         found: dict[int, np.ndarray] = {}
         for first in range(0, len(order), _BATCH):
             part = order[first : first + _BATCH]
-            ids = np.zeros((len(part), len(rows[part[-1]])), np.int64)
+            ids = np.zeros((len(part), max(len(rows[index]) for index in part)), np.int64)
             mask = np.zeros_like(ids)
             for place, index in enumerate(part):
                 ids[place, : len(rows[index])] = rows[index]

@@ -55,8 +55,9 @@ def test_artefacts_and_a_peer_take_turns(
         for precision, quantize in (("float32", None), ("int8", "int8"))
     ]
     _, _, *rows = vectors.compare(named, peer, texts, repeats=1).splitlines()
-    (name, *same), (other, mean, lowest, _), (last, *away) = map(cells, rows)
+    (name, *same), (other, mean, lowest, _), (last, *away), unsorted = map(cells, rows)
     assert (name, other, last) == ("float32", "int8", "peer")
+    assert unsorted[:3] == ["peer, unsorted", *away[:2]]
     assert same[:2] == ["1.00000", "1.00000"] and 0.9 < float(lowest) <= float(mean) < 1
     assert float(away[0]) < 0.9
     with pytest.raises(ValueError, match="names of their own"):
