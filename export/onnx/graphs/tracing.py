@@ -105,9 +105,9 @@ def _store(model: onnx.ModelProto, weights: dict[str, np.ndarray]) -> None:
     made = [name for name in stored if name not in known]
     folded = onnx.helper.make_function("", "folded", list(known), made, nodes, model.opset_import)
     found = ReferenceEvaluator(folded).run(None, known, attributes={})
-    values = known | dict(zip(made, found, strict=True))
+    known |= dict(zip(made, found, strict=True))
     del graph.initializer[:]
-    graph.initializer.extend(from_array(values[name], name) for name in stored)
+    graph.initializer.extend(from_array(known[name], name) for name in stored)
 
 
 def _share_transposed(graph: onnx.GraphProto) -> None:
