@@ -49,8 +49,10 @@ def load_model_file(path: Path, *, compile: bool = True) -> keras.Model:  # noqa
             return keras.saving.load_model(path, compile=compile)
     except Exception as error:
         # Damage shows in many ways; what a whole file is refused for keeps its own words.
-        if not path.is_file() or _is_whole(path):
+        if not path.is_file():
             raise
+        if _is_whole(path):
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
         raise ValueError(
             f"{path} is damaged or cut short: copy it again from where it is whole, or resume the "
             "training, which writes it again."
