@@ -11,7 +11,6 @@ from keras_transformer.cli.parser import flag_of, flags_in_errors
 from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.mixing import check_share, mixed
-from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared.corpus import PreparedCorpus
@@ -113,9 +112,9 @@ def flag_default(name: str) -> Any:
     return getattr(DataOptions, name, [])  # a class has no attribute for a default that is a list
 
 
-def default_vocab_size(options: DataOptions) -> int:
-    """Returns the default number of pieces of a vocabulary."""
-    return _DEMO_VOCAB_SIZE if options.data == "demo" else DEFAULT_VOCAB_SIZE
+def default_vocab_size(options: DataOptions) -> int | None:
+    """Returns the default number of pieces of a vocabulary; None for what the corpus can teach."""
+    return _DEMO_VOCAB_SIZE if options.data == "demo" else None
 
 
 def open_corpus(options: DataOptions) -> "Corpus | PreparedCorpus":

@@ -18,6 +18,8 @@ from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.text.vocabulary_size import MOST_PIECES
+from keras_transformer.training.recipes import RECIPES, Recipe, classifier, denoising
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -70,8 +72,12 @@ def recipe_preset(run: RunOptions) -> str:
     return min(presets_of(run.task), key=distance)
 
 
-def text_recipe(run: RunOptions) -> TrainOptions:
+def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
     """Checks preset and starting point and returns the recipe of a run on single texts.
+
+    Args:
+        run: What is trained.
+        adapts: Whether only low-rank products learn.
 
     Raises:
         FileNotFoundError: The run to start from is missing.
@@ -86,13 +92,10 @@ def text_recipe(run: RunOptions) -> TrainOptions:
         check_finished_run(run.init)
     preset = recipe_preset(run)
     if run.task == "denoising":
-        return TrainOptions.for_denoising(preset)
-    make = (
-        TrainOptions.for_classifier
-        if run.task in ("classify", "tag", "embed")
-        else TrainOptions.preset
-    )
-    return make(preset)
+        return denoising(preset)
+    if run.task in ("classify", "tag", "embed"):
+        return classifier(preset, adapts=adapts)
+    return RECIPES[preset]
 
 
 def train_on_texts(
@@ -100,6 +103,7 @@ def train_on_texts(
     run: RunOptions,
     tokenizers: tuple[Any, Any] | None,
     options: TrainOptions,
+    recipe: Recipe,
     overrides: dict[str, Any],
 ) -> Any:
     """Reads the text, trains and returns the model.
@@ -108,7 +112,8 @@ def train_on_texts(
         given: The parsed flags.
         run: The run's own.
         tokenizers: One existing tokenizer, twice; None to train one.
-        options: How to train.
+        options: How to train, as far as it is asked for.
+        recipe: What decides the rest.
         overrides: Fields of the model's config.
     """
     require_training()
@@ -158,9 +163,11 @@ def train_on_texts(
         init=run.init,
         init_vectors=run.init_vectors,
         options=options,
+        recipe=recipe,
         text_options=text_options,
         resume=run.resume,
-    )
+        dry_run=run.dry_run,
+    ).model
 
 
 def _refuse_other_data(given: Namespace, task: str) -> None:
@@ -191,7 +198,6 @@ def _columns(given: Namespace, task: str) -> DataOptions | None:
 
 def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int) -> Any:
     """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
-    from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
     from keras_transformer.training.texts.model_config import text_model_config
 
     family = FAMILIES[run.task]
@@ -204,7 +210,7 @@ def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int)
         overrides,
         start=begun if isinstance(begun, family) else None,
         head={},
-        vocab_size=run.vocab_size or DEFAULT_VOCAB_SIZE,
+        vocab_size=run.vocab_size or MOST_PIECES,
         special_ids=SpecialIds(),
         max_length=max_length,
     )

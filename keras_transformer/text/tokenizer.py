@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import sentencepiece
 
@@ -17,13 +17,17 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.text.subwords.opening import SUFFIXES, open_subwords
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
-from keras_transformer.text.training_feed import TrainingFeed, check_text, training_error
+from keras_transformer.text.training_feed import (
+    TooManyPiecesError,
+    TrainingFeed,
+    check_text,
+    training_error,
+)
+from keras_transformer.text.vocabulary_size import BYTE_FALLBACK_FROM, CharacterCount
 from keras_transformer.whole_files import write_bytes
 
 ModelType = Literal["unigram", "bpe"]
 
-# 256 byte pieces are a fair price for "no text is ever unknown" from this size on, not below.
-_BYTE_FALLBACK_FROM = 1024
 _MAX_TRAINING_SENTENCES = 5_000_000
 _MAX_SENTENCE_BYTES = 1 << 20
 # Those of every vocabulary that is trained here.
@@ -217,6 +221,27 @@ def _without_mask(special_ids: SpecialIds) -> SpecialIds:
     return replace(special_ids, mask=None)
 
 
+def train_fitting_tokenizer(
+    sentences: Sequence[str], vocab_size: int | None, model_type: ModelType = "unigram", **more: Any
+) -> Tokenizer:
+    """As `train_tokenizer`, with as many pieces as the sentences can teach if no number is given.
+
+    Args:
+        sentences: The training texts.
+        vocab_size: Number of ids; None for one that suits the texts.
+        model_type: As for `train_tokenizer`, as are the others.
+        **more: Its other arguments.
+    """
+    if vocab_size is not None:
+        return train_tokenizer(sentences, vocab_size, model_type, **more)
+    size = CharacterCount(sentences).vocabulary_size()
+    try:
+        return train_tokenizer(sentences, size, model_type, **more)
+    except TooManyPiecesError as error:
+        # Texts that repeat each other have fewer different pieces than their length says.
+        return train_tokenizer(sentences, error.most, model_type, **more)
+
+
 def train_tokenizer(
     sentences: Iterable[str],
     vocab_size: int,
@@ -257,7 +282,7 @@ def train_tokenizer(
         raise ValueError(f'model_type must be "unigram" or "bpe", got {model_type!r}')
     check_vocab_size(vocab_size)
     if byte_fallback is None:
-        byte_fallback = vocab_size >= _BYTE_FALLBACK_FROM
+        byte_fallback = vocab_size >= BYTE_FALLBACK_FROM
     writer = io.BytesIO()
     feed = TrainingFeed(sentences)
     # Only matters when sentences are sampled down; fixed so that the sample is too.

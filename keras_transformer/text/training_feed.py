@@ -5,6 +5,28 @@ failed training was about.
 import re
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.text.vocabulary_size import CharacterCount
+
+
+class TooManyPiecesError(ValueError):
+    """A corpus has fewer different pieces than were asked for.
+
+    Args:
+        asked: How many were.
+        most: How many it has.
+        sensible: How many it can teach.
+
+    Attributes:
+        most: As given.
+    """
+
+    def __init__(self, asked: int, most: int, sensible: int) -> None:
+        super().__init__(
+            f"vocab_size={asked} is too large for this corpus: at most {most}, and a model learns "
+            f"from about {min(sensible, most)}; lower vocab_size, leave it out or bring more text"
+        )
+        self.most = most
+
 
 class TrainingFeed:
     """Passes sentences on to SentencePiece, checks them and counts those with text."""
@@ -16,6 +38,7 @@ class TrainingFeed:
             )
         self._sentences = sentences
         self.with_text = 0
+        self.count = CharacterCount()
         self.error: Exception | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -23,6 +46,7 @@ class TrainingFeed:
             for number, sentence in enumerate(self._sentences):
                 check_text("sentences", number, sentence)
                 self.with_text += bool(sentence.strip())
+                self.count.add(sentence)
                 yield sentence
         except Exception as error:
             # SentencePiece would turn it into a RuntimeError that hides its type.
@@ -49,10 +73,7 @@ def training_error(message: str, vocab_size: int, feed: TrainingFeed) -> Excepti
         return ValueError("sentences must hold some text, got none: the corpus is empty")
     too_high = re.search(r"value <= (\d+)", message)
     if too_high:
-        return ValueError(
-            f"vocab_size={vocab_size} is too large for this corpus: at most {too_high[1]}; "
-            "lower vocab_size or bring more text"
-        )
+        return TooManyPiecesError(vocab_size, int(too_high[1]), feed.count.vocabulary_size())
     too_small = re.search(r"required_chars\. \d+ vs (\d+)", message)
     if too_small:
         return ValueError(

@@ -1,56 +1,105 @@
-"""The recipes of training: takes a preset, or a trained model's config, and has the options that
-differ from their defaults; `docs/recipe.md` has the reasons.
+"""The recipes of training: takes a preset or a trained model's config, and how much text there is,
+and returns the options; `docs/recipe.md` has the reason of each.
+
+A `Recipe` says what suits a corpus that is large enough. The functions below it make of that what
+suits the corpus at hand: nothing of a plan is an absolute number.
 """
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from keras_transformer.config import TransformerConfig
 
-_SMALL_CORPORA = {
-    "optimizer": "muon",
-    "epochs": 36,
-    "max_steps": 100_000,
-    "average_checkpoints": 6,
-    "r_drop": 5.0,
-}
+# The rule of the vocabulary stands where texts are counted, and belongs to these.
+from keras_transformer.text.vocabulary_size import MOST_PIECES, vocabulary_size
+
+MOST_UPDATES_OF_A_ROUND = 1000
+_FEWEST_BATCHES = 16
+_FEWEST_TOKENS = 256
+_WARM_UP_OF_A_RUN = 4
+
+
+__all__ = [
+    "FITTED",
+    "MOST_PIECES",
+    "RECIPES",
+    "Recipe",
+    "averaged_checkpoints",
+    "batch_tokens",
+    "classifier",
+    "denoising",
+    "epochs",
+    "fine_tuning",
+    "recipe_of",
+    "round_steps",
+    "vocabulary_size",
+    "warmup_steps",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a preset is trained on a corpus of its own size; `TrainOptions` describes the fields.
+
+    Args:
+        least_updates: Updates that a run makes at least, in more epochs where they are short.
+    """
+
+    epochs: int = 30
+    least_updates: int = 1000
+    max_steps: int | None = None
+    batch_tokens: int = 1024
+    optimizer: Literal["adam", "muon"] = "adam"
+    learning_rate: float = 0.004
+    warmup_steps: int = 500
+    cooldown: float = 0.5
+    label_smoothing: float = 0.1
+    r_drop: float = 0.0
+    average_checkpoints: int = 5
+    final_model: Literal["auto", "average", "best"] = "auto"
+    rehearsal: float = 0.0
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the options that do not depend on the corpus."""
+        values = asdict(self)
+        return {name: values[name] for name in values if name not in FITTED}
+
+
+# What a plan takes from the corpus, too, and not from the recipe alone.
+FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_checkpoints")
+
+_SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
 # The smallest model has less to overfit with.
-_TINY = {**_SMALL_CORPORA, "epochs": 22, "average_checkpoints": 4, "r_drop": 3.0}
+_TINY = replace(_SMALL, epochs=22, average_checkpoints=4, r_drop=3.0)
 # With Adam: Muon was not tried on what a teacher translates, nor on denoising.
-_ADAM = {"optimizer": "adam", "average_checkpoints": 10}
-_SMALL_STUDENTS = {**_SMALL_CORPORA, **_ADAM, "epochs": 64}
+_SMALL_STUDENTS = replace(_SMALL, optimizer="adam", average_checkpoints=10, epochs=64)
 # Section 5.3, and Table 3's updates. A peak is model_dim^-0.5 · warmup_steps^-0.5.
-_LARGE_CORPORA = {"batch_tokens": 4096, "warmup_steps": 4000, "cooldown": 0.0}
+_BASE = Recipe(
+    batch_tokens=4096, warmup_steps=4000, cooldown=0.0, learning_rate=0.0007, max_steps=100_000
+)
+_BIG = replace(_BASE, learning_rate=0.0005, max_steps=300_000, average_checkpoints=20)
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
-_SMALL_TEXTS = {
-    "epochs": 30,
-    "batch_tokens": 2048,
-    "learning_rate": 0.002,
-    "warmup_steps": 500,
-    "label_smoothing": 0.0,
-}
+_SMALL_TEXTS = Recipe(batch_tokens=2048, learning_rate=0.002, label_smoothing=0.0)
 # A decoder learns from every token, an encoder from 15 % of them.
-_SMALL_DECODERS = {**_SMALL_TEXTS, "epochs": 10}
-_LARGE_TEXTS = {
-    "epochs": 40,
-    "batch_tokens": 16_384,
-    "learning_rate": 0.0002,
-    "warmup_steps": 10_000,
-    "cooldown": 1.0,
-    "label_smoothing": 0.0,
-}
+_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10)
+_LARGE_TEXTS = Recipe(
+    epochs=40,
+    batch_tokens=16_384,
+    learning_rate=0.0002,
+    warmup_steps=10_000,
+    cooldown=1.0,
+    label_smoothing=0.0,
+)
 # The recipe of each preset of a family.
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: dict[str, Recipe] = {
     "tiny": _TINY,
-    "small": _SMALL_CORPORA,
-    "base": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
-    "big": {
-        **_LARGE_CORPORA,
-        "learning_rate": 0.0005,
-        "max_steps": 300_000,
-        "average_checkpoints": 20,
-    },
+    "small": _SMALL,
+    "base": _BASE,
+    "big": _BIG,
     "student-tiny": _SMALL_STUDENTS,
-    "student": {**_LARGE_CORPORA, "learning_rate": 0.0007, "max_steps": 100_000},
+    "student": _BASE,
     "bert-tiny": _SMALL_TEXTS,
     "bert-base": _LARGE_TEXTS,
     "bert-large": _LARGE_TEXTS,
@@ -59,41 +108,57 @@ RECIPES: dict[str, dict[str, Any]] = {
     "gpt2-medium": _LARGE_TEXTS,
     "llama-tiny": _SMALL_DECODERS,
 }
-# What replaces a preset's recipe where hidden spans are restored.
-DENOISING: dict[str, dict[str, Any]] = {"tiny": _ADAM, "small": _ADAM}
 # Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
 WORD_LEVEL = 0.5
-# What replaces a preset's recipe where a classifier is trained (Devlin et al. 2018, A.3): few
-# passes, smaller steps. The smaller the model, the larger the steps that it bears.
-_CLASSIFIER = {"epochs": 4, "warmup_steps": 100, "average_checkpoints": 1, "cooldown": 0.9}
-CLASSIFIERS: dict[str, dict[str, Any]] = {
-    "bert-tiny": {**_CLASSIFIER, "learning_rate": 0.0005},
-    "bert-base": {**_CLASSIFIER, "learning_rate": 0.00003, "batch_tokens": 4096},
-    "bert-large": {**_CLASSIFIER, "learning_rate": 0.00002, "batch_tokens": 4096},
+# A classifier (Devlin et al. 2018, A.3): few passes, smaller steps. The smaller the model, the
+# larger the steps that it bears.
+_CLASSIFIER: dict[str, Any] = {
+    "epochs": 4,
+    "least_updates": 300,
+    "warmup_steps": 100,
+    "cooldown": 0.9,
+    # The last one: the validation loss rises where the accuracy still does.
+    "average_checkpoints": 1,
+    "final_model": "average",
 }
-
-# Training a translation's model further, on less text: few passes, small steps. Words stand for
-# what depends on the model and the data.
-FINE_TUNING: dict[str, Any] = {
-    "epochs": 10,
-    "warmup_steps": "200, 500 with general text, or 50 with a prepared corpus",
-    "r_drop": 0.0,
-    "learning_rate": "half, all with general text, or a tenth with a prepared corpus",
-    "rehearsal": "1 without general text",
-    "final_model": "best if there are validation pairs",
+_CLASSIFIERS: dict[str, Recipe] = {
+    "bert-tiny": replace(_SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024),
+    "bert-base": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00003, batch_tokens=4096),
+    "bert-large": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00002, batch_tokens=4096),
 }
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
 _SMALL_WIDTH = 256
 
 
+def recipe_of(preset: str, *, adapts: bool = False) -> Recipe:
+    """Returns the recipe of a preset."""
+    del adapts
+    return RECIPES[preset]
+
+
+def classifier(preset: str, *, adapts: bool = False) -> Recipe:
+    """Returns the recipe of a classifier of a preset's size, from a trained encoder or anew.
+
+    Args:
+        preset: The preset.
+        adapts: Whether only low-rank products learn, which bear five times the rate.
+    """
+    recipe = _CLASSIFIERS[preset]
+    return replace(recipe, learning_rate=5 * recipe.learning_rate) if adapts else recipe
+
+
+def denoising(preset: str, *, adapts: bool = False) -> Recipe:
+    """Returns a translation's recipe with Adam and without R-Drop, in fewer passes."""
+    del adapts
+    own = replace(RECIPES[preset], r_drop=0.0, epochs=20)
+    is_small = preset in ("tiny", "small")
+    return replace(own, optimizer="adam", average_checkpoints=10) if is_small else own
+
+
 def fine_tuning(
-    config: TransformerConfig,
-    *,
-    has_valid: bool,
-    has_general: bool = False,
-    is_text: bool = True,
-) -> dict[str, Any]:
-    """Returns the options that train a model further without destroying what it knows.
+    config: TransformerConfig, *, has_general: bool = False, is_text: bool = True
+) -> Recipe:
+    """Returns the recipe that trains a model further without destroying what it knows.
 
     Among general text the learning rate is that from scratch, so that a model learns what is far
     from its text, too: the small presets' for models as small, else the peak in section 5.3, which
@@ -102,7 +167,6 @@ def fine_tuning(
 
     Args:
         config: The trained model's.
-        has_valid: Whether there are validation pairs, by which the best checkpoint is chosen.
         has_general: Whether text as the model was trained on is mixed into the pairs.
         is_text: Whether the pairs are text, into which others can be mixed, and not prepared.
     """
@@ -112,11 +176,53 @@ def fine_tuning(
     rate, warmup_steps = peak / 10, 50
     if is_text:
         rate, warmup_steps = (peak, 500) if has_general else (peak / 2, 200)
-    return {
-        **FINE_TUNING,
-        "warmup_steps": warmup_steps,
+    return Recipe(
+        epochs=10,
+        least_updates=0,
+        warmup_steps=warmup_steps,
         # One digit: nobody measured a second one.
-        "learning_rate": float(f"{rate:.0e}"),
-        "rehearsal": float(is_text and not has_general),
-        "final_model": "best" if has_valid else "average",
-    }
+        learning_rate=float(f"{rate:.0e}"),
+        rehearsal=float(is_text and not has_general),
+    )
+
+
+def batch_tokens(usual: int, batches: Callable[[int], int]) -> int:
+    """Returns the tokens of a batch: the usual number, halved until an epoch has 16 batches.
+
+    Args:
+        usual: What suits a large corpus.
+        batches: Takes the tokens of a batch and returns the batches of an epoch; raises
+            `ValueError` if a row is longer.
+    """
+    size = usual
+    while size // 2 >= _FEWEST_TOKENS and batches(size) < _FEWEST_BATCHES:
+        try:
+            batches(size // 2)
+        except ValueError:
+            break
+        size //= 2
+    return size
+
+
+def epochs(usual: int, least_updates: int, updates_per_epoch: int) -> int:
+    """Returns the passes over a corpus: the usual number, or as many as make the updates."""
+    return max(usual, math.ceil(least_updates / updates_per_epoch))
+
+
+def warmup_steps(usual: int, updates: int) -> int:
+    """Returns the updates until the highest rate: the usual number, or a quarter of the run."""
+    return max(1, min(usual, updates // _WARM_UP_OF_A_RUN))
+
+
+def round_steps(usual_epochs: int, updates_per_epoch: int, updates: int) -> int:
+    """Returns the updates between two checkpoints: those of an epoch, 1,000 at most.
+
+    More where epochs are so short that there would be more rounds than there usually are epochs.
+    """
+    shortest = math.ceil(updates / usual_epochs)
+    return min(updates, MOST_UPDATES_OF_A_ROUND, max(shortest, updates_per_epoch))
+
+
+def averaged_checkpoints(usual: int, usual_epochs: int, rounds: int) -> int:
+    """Returns how many of the newest checkpoints are averaged: the usual share of the run."""
+    return max(1, min(usual, rounds * usual // usual_epochs))

@@ -19,7 +19,7 @@ from keras_transformer.cli.parser import (
 )
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.suggestions import did_you_mean
-from keras_transformer.text.tokenizer import check_vocab_size, train_tokenizer
+from keras_transformer.text.tokenizer import check_vocab_size, train_fitting_tokenizer
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _draw_corpus(given: Any) -> "Figure":
         sentences = [*pairs.train.source, *pairs.train.target]
         pieces = default_vocab_size(data) if options.vocab_size is None else options.vocab_size
         with flags_in_errors(BatchOptions):
-            tokenizers = (train_tokenizer(sentences, pieces),) * 2
+            tokenizers = (train_fitting_tokenizer(sentences, pieces),) * 2
     load_training()
     from keras_transformer.data.encoding.encode import encode_pairs
     from keras_transformer.plotting.corpus import corpus_lengths

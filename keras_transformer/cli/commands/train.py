@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from keras_transformer.cli.flags.training import (
     add_recipe_flags,
     model_overrides,
     open_vocabularies,
-    read_recipe,
 )
 from keras_transformer.cli.keras_side import (
     ThreadOptions,
@@ -34,11 +33,12 @@ from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fi
 from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.defaults import default_options
+from keras_transformer.text.vocabulary_size import MOST_PIECES
+from keras_transformer.training.defaults import default_recipe
+from keras_transformer.training.recipes import Recipe
 from keras_transformer.training.run.checkpoints import checkpoint_step, list_to_resume
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
-    DEFAULT_VOCAB_SIZE,
     model_config,
     vocabulary_of,
 )
@@ -64,6 +64,9 @@ def main(arguments: Sequence[str]) -> int:
     limit_threads(read_fields(given, ThreadOptions).threads)
     run = read_fields(given, RunOptions)
     model = _translation(given, run) if run.task == "translation" else _on_texts(given, run)
+    if run.dry_run:
+        print("nothing was written: leave --dry-run out to train")
+        return 0
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
     return 0
 
@@ -75,7 +78,8 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
     _refuse_vocabulary(data.data, run)
     tokenizers = open_vocabularies(run.tokenizer)
     is_demo = data.data == "demo"
-    options = read_recipe(given, _recipe(data, run))
+    recipe = _recipe(data, run)
+    options = read_fields(given, TrainOptions).filled(recipe.settings())
     overrides = {**(DEMO_MODEL if is_demo else {}), **model_overrides(given["model"])}
     with flags_in_errors(DataOptions, RunOptions, TrainOptions, model_fields=MODEL_FIELDS):
         _check_first(data, run, tokenizers, options, overrides)
@@ -83,37 +87,38 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
             # Before the corpus is read: TensorFlow joins a cluster first or not at all.
             load_training().open_replicas(options.strategy)
         with _advice_when_interrupted(run.output):
-            return _train(data, run, tokenizers, options, overrides)
+            return _train(data, run, tokenizers, options, recipe, overrides)
 
 
-def _recipe(data: DataOptions, run: RunOptions) -> TrainOptions:
-    """Returns the default options of a translation."""
+def _recipe(data: DataOptions, run: RunOptions) -> Recipe:
+    """Returns what decides a translation's options that are not given."""
     begun = None
     if run.whole_start is not None:
         check_finished_run(run.whole_start)
         begun = RunDirectory(run.whole_start)
-    return default_options(
+    recipe = default_recipe(
         begun,
         run.preset,
-        has_valid=data.has_valid,
         has_general=bool(data.general_source),
         is_text=data.data != "prepared",
-        own=DEMO_TRAINING if data.data == "demo" else {},
     )
+    is_demo = data.data == "demo" and (begun is None or not begun.is_translation)
+    return replace(recipe, **DEMO_TRAINING) if is_demo else recipe
 
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
     """Trains on single texts; returns the model."""
     _refuse_vocabulary(given.data, run)
     tokenizers = open_vocabularies(run.tokenizer)
-    options = read_recipe(given, text_recipe(run))
+    recipe = text_recipe(run, adapts=given["lora_rank"] > 0)
+    options = read_fields(given, TrainOptions).filled(recipe.settings())
     overrides = model_overrides(given["model"])
     flags = TextFlags, DataOptions, RunOptions, TrainOptions, TextOptions
     with (
         flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
         _advice_when_interrupted(run.output),
     ):
-        return train_on_texts(given, run, tokenizers, options, overrides)
+        return train_on_texts(given, run, tokenizers, options, recipe, overrides)
 
 
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
@@ -156,7 +161,7 @@ def _check_first(
     vectors = InitialVectors.open(
         run.init_vectors, run.init_target_vectors, has_weights=has_weights
     )
-    size = DEFAULT_VOCAB_SIZE if run.vocab_size is None else run.vocab_size
+    size = run.vocab_size or MOST_PIECES
     vocabulary = (size, size), run.joint_vocabulary, SpecialIds()
     if tokenizers is not None:
         vocabulary = vocabulary_of(*tokenizers)
@@ -172,6 +177,7 @@ def _train(
     run: RunOptions,
     tokenizers: tuple[Tokenizer, Tokenizer] | None,
     options: TrainOptions,
+    recipe: Recipe,
     overrides: dict[str, Any],
 ) -> Any:
     is_demo = data.data == "demo"
@@ -196,8 +202,10 @@ def _train(
         init_vectors=run.init_vectors,
         init_target_vectors=run.init_target_vectors,
         options=options,
+        recipe=recipe,
         resume=run.resume,
-    )
+        dry_run=run.dry_run,
+    ).model
 
 
 @contextmanager

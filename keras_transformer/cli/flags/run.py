@@ -41,8 +41,8 @@ class RunOptions:
             paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
             embed and tag bert-*; for causal-lm gpt2* and llama-tiny. If not given, that of --init,
             or the first of these. Single fields: --model.*.
-        vocab_size: Pieces of the vocabulary, special ids included (default: 8000, for the demo
-            2000).
+        vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300
+            characters, 8000 at most; for the demo 2000).
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each (translation).
         tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
@@ -62,6 +62,7 @@ class RunOptions:
             much faster (Intel's with AMX).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
+        dry_run: Print the plan, with its minutes and memory from ten updates, and write nothing.
     """
 
     output: Path
@@ -77,6 +78,7 @@ class RunOptions:
     init_target_vectors: Path | None = None
     products: Products = "auto"
     resume: bool = False
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         if self.vocab_size is not None:

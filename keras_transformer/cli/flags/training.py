@@ -7,17 +7,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from jsonargparse import Namespace
-
-from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.cli.parser import CommandParser
 from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
+from keras_transformer.training.recipes import (
+    FITTED,
+    RECIPES,
+    Recipe,
+    classifier,
+    denoising,
+)
 from keras_transformer.training.run.options import TrainOptions
 
 # What learns the demo corpus within minutes: it is regular, so it needs little dropout, and its
 # grammar knows a few thousand words, so more pieces only make it slower.
-DEMO_TRAINING = {
+DEMO_TRAINING: dict[str, Any] = {
     "optimizer": "adam",
     "epochs": 8,
     "batch_tokens": 2048,
@@ -28,10 +33,13 @@ DEMO_TRAINING = {
 }
 DEMO_MODEL = {"dropout": 0.1}
 # Their defaults depend on the preset or the kind of data.
-_RECIPE_FIELDS = {
-    name
-    for recipe in (DEMO_TRAINING, *RECIPES.values(), *CLASSIFIERS.values(), FINE_TUNING)
-    for name in recipe
+_RECIPE_FIELDS = [field.name for field in fields(Recipe) if field.name != "least_updates"]
+# In place of numbers, where a translation's --init has several.
+_FINE_TUNING: dict[str, Any] = {
+    "epochs": 10,
+    "warmup_steps": "200, 500 with general text, or 50 with a prepared corpus",
+    "learning_rate": "half, all with general text, or a tenth with a prepared corpus",
+    "rehearsal": "1 without general text",
 }
 # Fixed by the tokenizers, hence no flags of their own.
 VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
@@ -44,7 +52,6 @@ def add_recipe_flags(parser: CommandParser, skip: tuple[str, ...] = ()) -> None:
         TrainOptions,
         title="training",
         skip=skip,
-        defaults=dict.fromkeys(_RECIPE_FIELDS),
         notes={name: f"default: {_defaults_text(name)}" for name in _RECIPE_FIELDS},
     )
 
@@ -58,14 +65,6 @@ def add_model_flags(parser: CommandParser) -> None:
         skip=VOCAB_FIELDS,
         defaults=dict.fromkeys(MODEL_FIELDS),
     )
-
-
-def read_recipe(given: Namespace, recipe: TrainOptions, skip: tuple[str, ...] = ()) -> TrainOptions:
-    """Returns the training options: the flags, and the recipe's values for those not given."""
-    for name in _RECIPE_FIELDS - set(skip):
-        if given[name] is None:
-            given[name] = getattr(recipe, name)
-    return read_fields(given, TrainOptions, skip=skip)
 
 
 def model_overrides(given: Any) -> dict[str, Any]:
@@ -85,17 +84,21 @@ def open_vocabularies(paths: list[Path]) -> tuple[Tokenizer, Tokenizer] | None:
 
 
 def _defaults_text(name: str) -> str:
-    """Returns an option's defaults as text: "64 for tiny, small; 30 for base, big"."""
+    """Returns an option's defaults as text: "36 for small; 22 for tiny; 30 for base, big"."""
     users: dict[Any, list[str]] = {}
-    for preset in RECIPES:
-        users.setdefault(getattr(TrainOptions.preset(preset), name), []).append(preset)
+    for preset, recipe in RECIPES.items():
+        users.setdefault(getattr(recipe, name), []).append(preset)
     if name in DEMO_TRAINING:
         users.setdefault(DEMO_TRAINING[name], []).append("the demo")
     for value, user in _defaults_of_tasks(name):
         users.setdefault(value, []).append(user)
-    tuned = FINE_TUNING.get(name, getattr(TrainOptions, name))
-    users.setdefault(tuned, []).append("a translation's --init")
-    return "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
+    users.setdefault(_FINE_TUNING.get(name, getattr(Recipe, name)), []).append(
+        "a translation's --init"
+    )
+    if len(users) == 1:
+        return str(next(iter(users)))
+    text = "; ".join(f"{value} for {', '.join(of)}" for value, of in users.items())
+    return f"as the corpus suits, at most {text}" if name in FITTED[1:] else text
 
 
 def _defaults_of_tasks(name: str) -> Iterator[tuple[Any, str]]:
@@ -105,14 +108,14 @@ def _defaults_of_tasks(name: str) -> Iterator[tuple[Any, str]]:
     value there.
     """
     for tasks, presets, recipe in (
-        ("classify, tag, embed", CLASSIFIERS, TrainOptions.for_classifier),
-        ("denoising", PRESETS, TrainOptions.for_denoising),
+        ("classify, tag, embed", EncoderConfig.presets, classifier),
+        ("denoising", PRESETS, denoising),
     ):
         values = {preset: getattr(recipe(preset), name) for preset in presets}
         own = {
             preset: value
             for preset, value in values.items()
-            if value != getattr(TrainOptions.preset(preset), name)
+            if value != getattr(RECIPES[preset], name)
         }
         if own and len(set(values.values())) == 1:
             yield next(iter(own.values())), tasks

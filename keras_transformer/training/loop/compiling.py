@@ -18,7 +18,7 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.optimizer.muon import FusedMuon
 from keras_transformer.training.optimizer.schedule import WarmupSchedule
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.transfer.freezing import first_updates, freeze_layers, layer_rates
 from keras_transformer.training.word_level.training_model import DistillingTrainingModel, Teacher
 
@@ -29,9 +29,7 @@ _OPTIMIZERS = {
 }
 
 
-def compile_transformer(
-    transformer: AnyModel, options: TrainOptions, updates: int
-) -> TrainingModel:
+def compile_transformer(transformer: AnyModel, options: TrainPlan, updates: int) -> TrainingModel:
     """Returns the compiled model that `fit` trains.
 
     Args:
@@ -44,7 +42,7 @@ def compile_transformer(
 
 def training_model(
     transformer: AnyModel,
-    options: TrainOptions,
+    options: TrainPlan,
     fresh: Collection[str] = (),
     teacher: Teacher | None = None,
 ) -> TrainingModel:
@@ -70,7 +68,7 @@ def training_model(
 
 
 def choose_trained_weights(
-    transformer: AnyModel, options: TrainOptions, fresh: Collection[str] = ()
+    transformer: AnyModel, options: TrainPlan, fresh: Collection[str] = ()
 ) -> None:
     """Applies the options on which weights are trained and what the forward pass keeps.
 
@@ -91,7 +89,7 @@ def choose_trained_weights(
 
 
 def compile_training(
-    model: TrainingModel, options: TrainOptions, updates: int, fresh: Collection[str] = ()
+    model: TrainingModel, options: TrainPlan, updates: int, fresh: Collection[str] = ()
 ) -> TrainingModel:
     """Gives a training model its optimizer, creates the optimizer's variables, returns the model.
 

@@ -4,6 +4,7 @@ not at all; loads them exactly and averages them. `recovery.py` chooses among th
 
 import hashlib
 import itertools
+import math
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ _NAME = re.compile(r"(?P<kind>step|interrupted)_(?P<step>\d{8})\.npz")
 # not enough: a changed bit in their directory can hide whole arrays.
 _DIGEST_BYTES = 32
 _BLOCK = 1 << 20
+_FLOAT_BYTES = 4
 
 
 class DamagedCheckpointError(ValueError):
@@ -66,6 +68,11 @@ def checkpoint_step(path: Path) -> int:
 def _is_interrupted(path: Path) -> bool:
     match = _NAME.fullmatch(path.name)
     return match is not None and match["kind"] == "interrupted"
+
+
+def checkpoint_bytes(model: "keras.Model") -> int:
+    """Returns about how large a checkpoint of a model is."""
+    return sum(math.prod(variable.shape) * _FLOAT_BYTES for variable in _variables(model).values())
 
 
 def save_checkpoint(model: "keras.Model", path: Path) -> None:

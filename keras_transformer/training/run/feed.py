@@ -13,7 +13,7 @@ from keras_transformer.data.batching.batches import (
     training_batches,
 )
 from keras_transformer.training.loop.strategy import Replicas, share_rows
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
 
 
@@ -28,7 +28,7 @@ class Feed:
     """
 
     data: TrainingData
-    options: TrainOptions
+    options: TrainPlan
     replicas: Replicas
 
     def training(self, done: int) -> Any:

@@ -47,6 +47,11 @@ class History:
         return {int(step): loss for step, loss in pairs if step is not None and loss is not None}
 
     @property
+    def rounds(self) -> int:
+        """Number of rounds so far."""
+        return len(self.figures[STEP])
+
+    @property
     def best_step(self) -> int | None:
         """The step at the end of the round with the lowest validation loss; the first if tied."""
         losses = self.losses()

@@ -8,7 +8,6 @@ from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids
 
 DEFAULT_PRESET = "tiny"
-DEFAULT_VOCAB_SIZE = 8_000
 
 
 def vocabulary_of(source: Tokenizer, target: Tokenizer) -> tuple[tuple[int, int], bool, SpecialIds]:

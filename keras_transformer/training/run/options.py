@@ -2,17 +2,17 @@
 
 import dataclasses
 import math
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, Self, get_args
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.suggestions import did_you_mean
-from keras_transformer.training.recipes import CLASSIFIERS, DENOISING, RECIPES, fine_tuning
+from keras_transformer.training.recipes import MOST_UPDATES_OF_A_ROUND, RECIPES, Recipe
 
 _CHOICES = {
     "optimizer": ("adam", "muon"),
-    "final_model": ("average", "best"),
+    "final_model": ("auto", "average", "best"),
     # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
     "dtype_policy": ("float32", "mixed_bfloat16"),
     "strategy": ("mirrored", "multi-worker"),
@@ -23,16 +23,21 @@ _MAY_BE_ZERO = ("bleu_sentences", "unfreeze_steps", "lora_rank", "seed")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Settings of a training run. `TrainOptions.preset` returns those for a model's preset.
+    """Settings of a training run, as far as they are asked for.
+
+    What is None is decided by the recipe of the model's preset and, where it says so, by the size
+    of the corpus (`docs/recipe.md`). A resumed run keeps what it was started with.
 
     Args:
-        epochs: Passes over the training pairs.
-        max_steps: Most updates; None for no limit but `epochs`.
-        batch_tokens: Most padded tokens of one side in a batch.
+        epochs: Passes over the training pairs. None: the recipe's, and more on a corpus that is
+            small.
+        max_steps: Most updates, whatever `epochs` says.
+        batch_tokens: Most padded tokens of one side in a batch. None: the recipe's, and fewer on a
+            corpus that is small.
         optimizer: "adam", or "muon" (Jordan et al. 2024), which changes the matrices of the blocks
             by their momentum with all singular values near 1, and everything else as Adam does.
         learning_rate: Peak of the warm-up schedule.
-        warmup_steps: Updates until the peak.
+        warmup_steps: Updates until the peak. None: the recipe's, a quarter of all at most.
         cooldown: Share of all updates, at the end, over which the learning rate falls to 0, in
             [0, 1].
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
@@ -44,12 +49,14 @@ class TrainOptions:
         epsilon: Adam's ε.
         clip_norm: Largest global norm of the gradients; None for no clipping.
         average_checkpoints: How many of the newest checkpoints to keep and, at the end, average.
-        final_model: The model to save at the end: the "average" of the newest checkpoints or the
-            "best" one by validation loss, which is always kept.
+            None: the recipe's, and fewer in a run of few rounds.
+        final_model: The model to save at the end: the "average" of the newest checkpoints, the
+            "best" one by validation loss, which is always kept, or ("auto") the one of both whose
+            validation loss is lower.
         patience: Rounds (from checkpoint to checkpoint) without a lower validation loss after
             which training ends; None to make all updates.
-        checkpoint_steps: Updates between checkpoints and validations; None for an epoch or 1,000,
-            whichever is less.
+        checkpoint_steps: Updates between checkpoints and validations. None: an epoch, 1,000 at
+            most, and more where epochs are short.
         bleu_sentences: Validation sentences translated after every round, by greedy search, for
             the BLEU and the samples that TensorBoard shows; 0 for none.
         max_length: Longest sentence in tokens; longer pairs are left out.
@@ -83,21 +90,21 @@ class TrainOptions:
         TypeError: A count is not an integer or a rate is not a number.
     """
 
-    epochs: int = 30
+    epochs: int | None = None
     max_steps: int | None = None
-    batch_tokens: int = 1024
-    optimizer: Literal["adam", "muon"] = "adam"
-    learning_rate: float = 0.004
-    warmup_steps: int = 500
-    cooldown: float = 0.5
+    batch_tokens: int | None = None
+    optimizer: Literal["adam", "muon"] | None = None
+    learning_rate: float | None = None
+    warmup_steps: int | None = None
+    cooldown: float | None = None
     subword_sampling: bool = False
-    label_smoothing: float = 0.1
-    r_drop: float = 0.0
+    label_smoothing: float | None = None
+    r_drop: float | None = None
     beta_2: float = 0.98
     epsilon: float = 1e-9
     clip_norm: float | None = 1.0
-    average_checkpoints: int = 5
-    final_model: Literal["average", "best"] = "average"
+    average_checkpoints: int | None = None
+    final_model: Literal["auto", "average", "best"] | None = None
     patience: int | None = None
     checkpoint_steps: int | None = None
     bleu_sentences: int = 200
@@ -108,7 +115,7 @@ class TrainOptions:
     layer_decay: float = 1.0
     unfreeze_steps: int = 0
     lora_rank: int = 0
-    rehearsal: float = 0.0
+    rehearsal: float | None = None
     micro_batches: int = 1
     recompute: bool = False
     seed: int = 0
@@ -136,13 +143,13 @@ class TrainOptions:
                     f"lora_rank keeps all weights that are not new, so {other} has nothing to do: "
                     "leave one of them out."
                 )
-        if not 0 <= self.cooldown <= 1:
+        if self.cooldown is not None and not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         for name in ("beta_2", "label_smoothing"):
-            if not 0 <= getattr(self, name) < 1:
+            if not 0 <= (getattr(self, name) or 0) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}.")
         for name in ("r_drop", "rehearsal"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if not 0 <= (getattr(self, name) or 0) < math.inf:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
         if self.strategy and self.jit_compile:
             raise ValueError(
@@ -208,7 +215,7 @@ class TrainOptions:
         """Raises `ValueError` if an option does not go with negatives from the batch."""
         for name in ("label_smoothing", "r_drop", "micro_batches", "strategy"):
             value, needed = getattr(self, name), {"micro_batches": 1, "strategy": None}.get(name, 0)
-            if value != needed:
+            if value is not None and value != needed:
                 raise ValueError(
                     f"{name}={value!r} is not for embed, which tells each text from all others of "
                     f"its batch: leave it at {needed}."
@@ -224,61 +231,44 @@ class TrainOptions:
                 )
 
     @classmethod
-    def preset(cls, name: str, **overrides: Any) -> "TrainOptions":
-        """Returns the recipe of a preset of any family (`docs/recipe.md`).
+    def preset(cls, name: str, **overrides: Any) -> Self:
+        """Returns them with all that a preset's recipe decides without knowing the corpus.
 
         Args:
-            name: The preset's name.
+            name: The preset's name, of any family.
             **overrides: Any field, replacing the recipe's value.
         """
         check_choice("preset", name, RECIPES)
-        return cls(**{**RECIPES[name], **overrides})
+        return cls(**overrides).filled(RECIPES[name].settings())
 
-    @classmethod
-    def for_classifier(cls, preset: str, **overrides: Any) -> "TrainOptions":
-        """Returns the recipe of a classifier of a preset's size, from a trained encoder or anew.
-
-        Args:
-            preset: The preset's name.
-            **overrides: Any field, replacing the recipe's value.
-        """
-        return cls.preset(preset, **{**CLASSIFIERS.get(preset, {}), **overrides})
-
-    @classmethod
-    def for_denoising(cls, preset: str, **overrides: Any) -> "TrainOptions":
-        """Returns a translation's recipe with Adam and without R-Drop, in fewer passes.
+    def filled(self, values: Mapping[str, Any]) -> Self:
+        """Returns them with other values for what is None.
 
         Args:
-            preset: The preset's name.
-            **overrides: Any field, replacing the recipe's value.
+            values: By field; those of other names are left out.
         """
-        own = {"r_drop": 0.0, "epochs": 20, **DENOISING.get(preset, {})}
-        return cls.preset(preset, **{**own, **overrides})
-
-    @classmethod
-    def for_fine_tuning(
-        cls,
-        config: TransformerConfig,
-        *,
-        has_valid: bool,
-        has_general: bool = False,
-        is_text: bool = True,
-        **overrides: Any,
-    ) -> "TrainOptions":
-        """Returns the recipe that trains a translation's model further (`docs/fine_tuning.md`).
-
-        Args:
-            config: The trained model's.
-            has_valid: Whether there are validation pairs, which then choose the final model.
-            has_general: Whether text as the model was trained on is mixed into the pairs; if not,
-                the model rehearses.
-            is_text: Whether the pairs are text; into those of a prepared corpus nothing can be
-                mixed, so that steps are small.
-            **overrides: Any field, replacing the recipe's value.
-        """
-        recipe = fine_tuning(config, has_valid=has_valid, has_general=has_general, is_text=is_text)
-        return cls(**{**recipe, **overrides})
+        names = [field.name for field in dataclasses.fields(self)]
+        is_open = [name for name in names if getattr(self, name) is None and name in values]
+        return dataclasses.replace(self, **{name: values[name] for name in is_open})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
         return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainPlan(TrainOptions):
+    """The settings of a run, with nothing but `max_steps` left open; `make_plan` makes it."""
+
+    epochs: int = Recipe.epochs
+    batch_tokens: int = Recipe.batch_tokens
+    optimizer: Literal["adam", "muon"] = Recipe.optimizer
+    learning_rate: float = Recipe.learning_rate
+    warmup_steps: int = Recipe.warmup_steps
+    cooldown: float = Recipe.cooldown
+    label_smoothing: float = Recipe.label_smoothing
+    r_drop: float = Recipe.r_drop
+    average_checkpoints: int = Recipe.average_checkpoints
+    final_model: Literal["auto", "average", "best"] = Recipe.final_model
+    checkpoint_steps: int = MOST_UPDATES_OF_A_ROUND
+    rehearsal: float = Recipe.rehearsal

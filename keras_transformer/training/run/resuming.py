@@ -10,7 +10,7 @@ from keras_transformer.config.families import CONFIG, MODEL, config_class, confi
 from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.run_directory import (
     BAD_BATCH,
     CHECKPOINTS,
@@ -71,6 +71,22 @@ def refuse_to_overwrite(run: RunDirectory, *, resume: bool = False) -> None:
             f"{run.path} holds files of another model, such as {other}, and training would replace "
             "some: train into another directory (--output)."
         )
+
+
+def as_begun(run: RunDirectory, options: TrainOptions, *, resume: bool) -> TrainOptions:
+    """Returns options that leave nothing open which a run to resume has decided for its length.
+
+    Args:
+        run: The directory to train into.
+        options: What is asked for.
+        resume: Whether to continue its run.
+    """
+    if not (resume and run.has_checkpoints):
+        return options
+    begun = run.load_training().get("options", {})
+    # Whether a run can rehearse depends on what it starts from, which is compared later.
+    left_open = {*_MAY_CHANGE, "rehearsal"}
+    return options.filled({name: begun[name] for name in begun if name not in left_open})
 
 
 def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
@@ -177,5 +193,5 @@ def _filled(saved: dict[str, Any]) -> dict[str, Any]:
         fields = {field.name for field in dataclasses.fields(config_class(config))}
         known = {name: value for name, value in config.items() if name in {*fields, "family"}}
         config = {**config_from_dict(known).to_dict(), **config}
-    defaults = {field.name: field.default for field in dataclasses.fields(TrainOptions)}
+    defaults = {field.name: field.default for field in dataclasses.fields(TrainPlan)}
     return json.loads(json.dumps({**saved, "config": config or {}, "options": defaults | options}))

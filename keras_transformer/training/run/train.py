@@ -12,23 +12,21 @@ import keras
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.keras_backend import require_tensorflow_backend
-from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.text.tokenizer_files import check_vocabularies
-from keras_transformer.training.defaults import default_options
+from keras_transformer.training.defaults import default_recipe
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import WORD_LEVEL
+from keras_transformer.training.recipes import WORD_LEVEL, Recipe
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
-    DEFAULT_VOCAB_SIZE,
     model_config,
 )
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
-from keras_transformer.training.run.training_run import TrainingRun
+from keras_transformer.training.run.training_run import Verbose, run_training
 from keras_transformer.training.tasks.training_data import Vocabulary
 from keras_transformer.training.tasks.translation import Translation
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
@@ -52,9 +50,12 @@ def train(
     teacher: str | os.PathLike[str] | None = None,
     word_level: float = WORD_LEVEL,
     options: TrainOptions | None = None,
+    recipe: Recipe | None = None,
     resume: bool = False,
+    dry_run: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
-) -> Transformer:
+    verbose: Verbose = "auto",
+) -> keras.callbacks.History:
     """Trains a Transformer on parallel text.
 
     Args:
@@ -63,7 +64,8 @@ def train(
         directory: Run directory, created if missing; `docs/concepts.md` lists its files.
         preset: A size that `TransformerConfig.preset` knows; that of `init`, or "tiny", if None.
         overrides: Fields of the config that replace the preset's.
-        vocab_size: Number of pieces in the vocabulary (in each, if there are two); 8,000 if None.
+        vocab_size: Number of pieces in the vocabulary (in each, if there are two); if None, as many
+            as the corpus can teach, 8,000 at most.
         tokenizer_type: "unigram" or "bpe".
         joint_vocabulary: Whether source and target share a vocabulary.
         tokenizers: Existing tokenizers of source and target, the same object twice for a shared
@@ -83,14 +85,19 @@ def train(
         teacher: Directory of a finished run of the same vocabularies, whose distributions the model
             learns from, too (word-level distillation); `tokenizers` are then given.
         word_level: Share of the loss that these distributions have, in (0, 1].
-        options: How to train; if None, `TrainOptions.for_fine_tuning` of a translation's run to
-            fine-tune, else `TrainOptions.preset(preset)`.
+        options: How to train, as far as it is asked for.
+        recipe: What decides the rest; if None, that of fine-tuning a translation's run, or of the
+            preset.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
+        dry_run: Whether to print the plan and to make ten updates, for its minutes and memory, and
+            to leave nothing behind.
         callbacks: Additional Keras callbacks.
+        verbose: As of Keras's `fit`; 0 prints nothing, the plan included.
 
     Returns:
-        The trained model, averaged over the last checkpoints, as saved in `model.keras`.
+        Keras's `History`: `history` has the figures of all rounds, those before a resumption
+        included, and `model` is the finished model, as saved in `model.keras`; None of a dry run.
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False, a finished model
@@ -111,28 +118,27 @@ def train(
     require_tensorflow_backend("train")
     _check_types(corpus, tokenizers)
     start = StartingPoint.open_parts(tokenizers, init, init_decoder, vocab_size)
-    has_valid = corpus.valid is not None
-    is_text = isinstance(corpus, Corpus)
-    options = options or default_options(start.run, preset, has_valid=has_valid, is_text=is_text)
+    recipe = recipe or default_recipe(start.run, preset, is_text=isinstance(corpus, Corpus))
+    options = options or TrainOptions()
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
-    size = DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
+    options = as_begun(place, options, resume=resume).filled(recipe.settings())
     vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
     start.check_preset(preset, overrides or {})
     overrides = {**start.model_fields(preset), **(overrides or {})}
     task = Translation(
         corpus,
         start,
-        Vocabulary(size, tokenizer_type, joint_vocabulary),
+        Vocabulary(vocab_size, tokenizer_type, joint_vocabulary),
         partial(model_config, preset or DEFAULT_PRESET, overrides, max_length=options.max_length),
         options,
         vectors,
         None if teacher is None else WordLevel.open(teacher, word_level),
     )
     task.check()
-    run = TrainingRun.open(task, place, options, resume=resume)
-    run.fit(callbacks or [])
-    return run.finish()
+    return run_training(
+        task, place, options, recipe, callbacks, resume=resume, dry_run=dry_run, verbose=verbose
+    )
 
 
 def _check_types(corpus: object, tokenizers: object) -> None:

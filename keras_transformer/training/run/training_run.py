@@ -5,13 +5,15 @@ the stages of `train`: open, fit, finish.
 import contextlib
 import dataclasses
 import errno
+import io
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
@@ -28,6 +30,7 @@ from keras_transformer.training.loop.callbacks import (
     StopWithoutGain,
 )
 from keras_transformer.training.loop.compiling import compile_training
+from keras_transformer.training.loop.first_updates import FirstUpdates
 from keras_transformer.training.loop.guards import FiniteGuard
 from keras_transformer.training.loop.interrupts import Interrupts
 from keras_transformer.training.loop.memory import keep_freed_memory
@@ -35,8 +38,11 @@ from keras_transformer.training.loop.progress import progress
 from keras_transformer.training.loop.replica_fit import fit_replicas
 from keras_transformer.training.loop.strategy import Replicas, open_replicas
 from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.plan.lines import plan_lines
+from keras_transformer.training.plan.pace import Pace, make_plan
+from keras_transformer.training.recipes import Recipe
 from keras_transformer.training.run.checkpoints import (
-    average_checkpoints,
+    checkpoint_bytes,
     checkpoint_path,
     interrupted_path,
     load_checkpoint,
@@ -44,14 +50,11 @@ from keras_transformer.training.run.checkpoints import (
     save_checkpoint,
 )
 from keras_transformer.training.run.feed import Feed
+from keras_transformer.training.run.final_model import set_final_weights
 from keras_transformer.training.run.history import History
 from keras_transformer.training.run.loss_record import LossRecord
-from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.pace import Pace
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.recovery import (
-    average_merged,
-    average_newest,
-    restore_best,
     restore_newest,
 )
 from keras_transformer.training.run.resuming import history_to_resume
@@ -59,6 +62,8 @@ from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.whole_files import no_room_error
+
+Verbose = Literal["auto", 0, 1, 2]
 
 # What a round adds to TensorBoard's files, for the message if the disk is full.
 _LOG_BYTES = 10_000
@@ -73,7 +78,7 @@ class TrainingRun:
     Attributes:
         task: What is specific to the kind of model to train.
         directory: Holds all files of the run.
-        options: How to train.
+        options: How to train, with nothing left open.
         data: The data to train and validate on.
         model: The model that `fit` trains, compiled, with its optimizer built.
         record: What `training.json` holds beside the history.
@@ -82,7 +87,7 @@ class TrainingRun:
 
     task: Task
     directory: RunDirectory
-    options: TrainOptions
+    options: TrainPlan
     data: TrainingData
     model: TrainingModel
     record: dict[str, Any]
@@ -90,14 +95,21 @@ class TrainingRun:
 
     @classmethod
     def open(
-        cls, task: Task, directory: RunDirectory, options: TrainOptions, *, resume: bool
+        cls,
+        task: Task,
+        directory: RunDirectory,
+        options: TrainOptions,
+        recipe: Recipe,
+        *,
+        resume: bool,
     ) -> "TrainingRun":
         """Reads the data and builds the model.
 
         Args:
             task: What to train; its `check` has passed.
             directory: Holds all files of the run; created if missing.
-            options: How to train.
+            options: What is asked for.
+            recipe: What suits the model where nothing is.
             resume: Whether to resume the run in the directory, if there is one.
 
         Raises:
@@ -111,9 +123,10 @@ class TrainingRun:
         with replicas.chief_first():
             data = task.read(directory)
         config = task.config(data)
+        plan = make_plan(options, recipe, data, replicas.workers)
         record = {
             "config": config.to_dict(),
-            "options": options.to_dict(),
+            "options": plan.to_dict(),
             "data": data.record,
             "start": task.start(),
             "training_text": data.training_text and dataclasses.asdict(data.training_text),
@@ -122,12 +135,12 @@ class TrainingRun:
         history = history_to_resume(directory, record) if resume else History()
         directory.save_config(config)
         with replicas.scope():
-            updates = Pace.of(data.train, options, replicas.workers).total
-            to_train = task.to_train(task.build(config, data))
-            model = compile_training(to_train, options, updates, task.fresh())
+            updates = Pace.of(data.train, plan, replicas.workers).total
+            to_train = task.to_train(task.build(config, data), plan)
+            model = compile_training(to_train, plan, updates, task.fresh())
         record.update(task.built())
         keep_freed_memory()
-        return cls(task, directory, options, data, model, record, history)
+        return cls(task, directory, plan, data, model, record, history)
 
     @property
     def replicas(self) -> Replicas:
@@ -144,11 +157,12 @@ class TrainingRun:
         """The model whose weights are trained."""
         return self.model.transformer
 
-    def fit(self, callbacks: list[keras.callbacks.Callback]) -> None:
+    def fit(self, callbacks: list[keras.callbacks.Callback], verbose: int = 2) -> None:
         """Trains from the newest checkpoint to the last update, or until the patience is used up.
 
         Args:
             callbacks: Additional Keras callbacks.
+            verbose: As of Keras's `fit`.
 
         Raises:
             DamagedCheckpointError: There are checkpoints, but none is intact.
@@ -165,6 +179,7 @@ class TrainingRun:
             print(self._nothing_to_do(done))
             return
         self.directory.save_training(self.record, self.history, finished=False)
+        self._tell_plan()
         feed = Feed(self.data, self.options, self.replicas)
         losses = LossRecord(self.directory.losses)
         with (
@@ -187,16 +202,33 @@ class TrainingRun:
                     EndRounds(self.pace),
                     LearningRateLog(),
                     *progress(
-                        self.task.validation(self.transformer, self.data), self.directory.logs
+                        self.task.validation(self.transformer, self.data, self.options),
+                        self.directory.logs,
                     ),
                     # After what may swallow an interrupt, before what records the round.
                     interrupts,
                     RoundEnd(self.end_round),
                     StopWithoutGain(self.history, patience),
+                    FirstUpdates(self.pace.total),
                     *callbacks,
                     # Last, so that it shows what the others add to the logs.
                     RoundProgress(self.pace),
                 ],
+                verbose,
+            )
+
+    def try_updates(self) -> None:
+        """Prints the plan, makes a few updates and prints their time and memory."""
+        self._tell_plan()
+        feed = Feed(self.data, self.options, self.replicas)
+        with Interrupts() as interrupts:
+            first = FirstUpdates(self.pace.total, is_all=True)
+            self.model.fit(
+                feed.training(0),
+                steps_per_epoch=self.pace.total,
+                callbacks=[interrupts, first],
+                shuffle=False,
+                verbose=0,
             )
 
     def restore(self) -> int:
@@ -227,26 +259,37 @@ class TrainingRun:
         keep = max(self.options.average_checkpoints, _FEWEST_CHECKPOINTS)
         prune_checkpoints(checkpoints, keep, also=() if best is None else (best,))
 
-    def finish(self) -> Any:
+    def finish(self) -> keras.callbacks.History:
         """Takes the final weights from the checkpoints, saves the model, calibrates its scores.
 
         Returns:
-            The finished model.
+            The figures of all rounds, with the finished model.
         """
         with self.replicas.chief_first():
             if self.directory.is_chief:
-                self._choose_weights()
+                chosen = set_final_weights(
+                    self.model,
+                    self.directory.checkpoints,
+                    self.history,
+                    self.options,
+                    self._validation_loss,
+                )
                 model = without_low_rank(self.transformer) if self._adapts else self.transformer
                 save_model(model, self.directory.model)
-                min_score = self.task.calibrate(model, self.data)
-                record = {**self.record, "min_score": min_score}
+                min_score = self.task.calibrate(model, self.data, self.options)
+                record = {**self.record, "min_score": min_score, "final_model": chosen}
                 self.directory.save_training(record, self.history, finished=True)
-        if self.replicas.strategy is None:
-            return model
-        # A model trained in a strategy has its weights once per replica.
-        return load_model_file(self.directory.model)
+        if self.replicas.strategy is not None:
+            # A model trained in a strategy has its weights once per replica.
+            model = load_model_file(self.directory.model)
+        found = keras.callbacks.History()
+        found.set_model(model)
+        found.history, found.epoch = self.history.figures, list(range(self.history.rounds))
+        return found
 
-    def _fit(self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback]) -> None:
+    def _fit(
+        self, feed: Feed, done: int, callbacks: list[keras.callbacks.Callback], verbose: int
+    ) -> None:
         if self.replicas.strategy is None:
             fit = partial(self.model.fit, shuffle=False)
         else:
@@ -258,8 +301,13 @@ class TrainingRun:
             epochs=math.ceil(self.pace.total / self.pace.round),
             **feed.validation(),
             callbacks=callbacks,
-            verbose=1 if sys.stdout.isatty() else 2,
+            verbose=verbose,
         )
+
+    def _tell_plan(self) -> None:
+        size = checkpoint_bytes(self.model)
+        for line in plan_lines(self.data, self.options, self.pace, self.transformer, size):
+            print(line, flush=True)
 
     def _nothing_to_do(self, done: int) -> str:
         """Returns why a resumed run makes no update."""
@@ -292,13 +340,46 @@ class TrainingRun:
     def _adapts(self) -> bool:
         return self.options.lora_rank > 0
 
-    def _choose_weights(self) -> None:
-        checkpoints = self.directory.checkpoints
-        if self.options.final_model == "best":
-            restore_best(self.model, checkpoints, self.history)
-        else:
-            average = average_merged if self._adapts else average_checkpoints
-            average_newest(self.model, checkpoints, self.options.average_checkpoints, average)
+    def _validation_loss(self) -> float:
+        given = Feed(self.data, self.options, self.replicas).validation()
+        batches, count = given["validation_data"], given["validation_steps"]
+        figures = self.model.evaluate(batches, steps=count, verbose=0, return_dict=True)
+        return float(figures["loss"])
+
+
+def run_training(
+    task: Task,
+    directory: RunDirectory,
+    options: TrainOptions,
+    recipe: Recipe,
+    callbacks: list[keras.callbacks.Callback] | None = None,
+    *,
+    resume: bool = False,
+    dry_run: bool = False,
+    verbose: Verbose = "auto",
+) -> keras.callbacks.History:
+    """Trains from start to end; `train` describes the arguments and what is returned."""
+    if verbose == 0:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return run_training(
+                task, directory, options, recipe, callbacks, resume=resume, dry_run=dry_run
+            )
+    if dry_run:
+        with tempfile.TemporaryDirectory() as scratch:
+            TrainingRun.open(
+                task, RunDirectory(Path(scratch)), options, recipe, resume=False
+            ).try_updates()
+        return keras.callbacks.History()
+    run = TrainingRun.open(task, directory, options, recipe, resume=resume)
+    run.fit(callbacks or [], _shown(verbose))
+    return run.finish()
+
+
+def _shown(verbose: Verbose) -> int:
+    """Returns Keras's 1, a bar, for a terminal or a notebook, and 2, a line a round, elsewhere."""
+    if verbose == "auto":
+        return 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
+    return verbose
 
 
 @contextlib.contextmanager

@@ -6,12 +6,12 @@ from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.search.confidence import calibrated, token_score
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.tasks.validation_translations import id_pairs, search_limits, spread
 
 
-def calibrate(model: Transformer, data: TrainingData, options: TrainOptions) -> float | None:
+def calibrate(model: Transformer, data: TrainingData, options: TrainPlan) -> float | None:
     """Returns the model's threshold of low confidence in nats per token.
 
     Args:

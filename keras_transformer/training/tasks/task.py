@@ -7,6 +7,7 @@ from keras_transformer.config.families import ModelConfig
 from keras_transformer.models.families import AnyModel
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.training_data import TrainingData
 
@@ -35,11 +36,13 @@ class Task(Protocol):
     def built(self) -> dict[str, Any]:
         """Returns what `training.json` should hold beside the rest on how the model was built."""
 
-    def to_train(self, model: Any) -> TrainingModel:
+    def to_train(self, model: Any, plan: TrainPlan) -> TrainingModel:
         """Joins the model to its loss and its metrics, without compiling."""
 
-    def validation(self, model: Any, data: TrainingData) -> SampledValidation | None:
+    def validation(
+        self, model: Any, data: TrainingData, plan: TrainPlan
+    ) -> SampledValidation | None:
         """Returns the callback that judges the model after each round beside its loss, or None."""
 
-    def calibrate(self, model: Any, data: TrainingData) -> float | None:
+    def calibrate(self, model: Any, data: TrainingData, plan: TrainPlan) -> float | None:
         """Returns the finished model's threshold of low confidence, or None if it has none."""

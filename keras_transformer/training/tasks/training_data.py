@@ -17,7 +17,7 @@ from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
-from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -50,12 +50,13 @@ class Vocabulary:
     """A vocabulary to be trained.
 
     Attributes:
-        size: Number of pieces in the vocabulary (in each, if there are two).
+        size: Number of pieces in the vocabulary (in each, if there are two); None for as many as
+            the corpus can teach.
         tokenizer_type: "unigram" or "bpe".
         is_joint: Whether source and target share it.
     """
 
-    size: int
+    size: int | None
     tokenizer_type: ModelType = "unigram"
     is_joint: bool = True
 
@@ -63,11 +64,11 @@ class Vocabulary:
         """Trains the tokenizers of source and target on the training pairs."""
         source, target = corpus.train.source, corpus.train.target
         if self.is_joint:
-            joint = train_tokenizer([*source, *target], self.size, self.tokenizer_type)
+            joint = train_fitting_tokenizer([*source, *target], self.size, self.tokenizer_type)
             return joint, joint
         return (
-            train_tokenizer(source, self.size, self.tokenizer_type),
-            train_tokenizer(target, self.size, self.tokenizer_type),
+            train_fitting_tokenizer(source, self.size, self.tokenizer_type),
+            train_fitting_tokenizer(target, self.size, self.tokenizer_type),
         )
 
 
@@ -108,6 +109,8 @@ def encode_corpus(
         kind = vocabulary.tokenizer_type
         kind = segmentation_type(source) if options.subword_sampling else kind
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
+    if vocabulary.size is None:
+        vocabulary = dataclasses.replace(vocabulary, size=target.vocab_size)
     longest = options.max_length - begins.most
     own = corpus.train
     pairs = own if rehearsed is None else own.joined(rehearsed)

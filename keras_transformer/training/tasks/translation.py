@@ -11,10 +11,11 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models import Transformer, build_transformer
+from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.model_config import vocabulary_of
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
 from keras_transformer.training.tasks.calibration import calibrate
@@ -124,22 +125,24 @@ class Translation:
         """Returns what was taken from models of other families, and how the run's searches."""
         return {**self.transfer, **self.starting_point.search()}
 
-    def to_train(self, model: Transformer) -> TrainingModel:
+    def to_train(self, model: Transformer, plan: TrainPlan) -> TrainingModel:
         """Adds label-smoothed cross-entropy, R-Drop, or the distance from a teacher."""
         teacher = self.word_level.teacher() if self.word_level else None
-        return training_model(model, self.options, self.fresh(), teacher)
+        return training_model(model, plan, self.fresh(), teacher)
 
     def fresh(self) -> Collection[str]:
         """Returns the weights that come from no run of another family."""
         return self.transfer.get("transfer", {}).get("fresh", ())
 
-    def validation(self, model: Transformer, data: TrainingData) -> ValidationTranslations | None:
+    def validation(
+        self, model: Transformer, data: TrainingData, plan: TrainPlan
+    ) -> ValidationTranslations | None:
         """Translates validation sentences for BLEU."""
-        return validation_translations(model, data, self.options)
+        return validation_translations(model, data, plan)
 
-    def calibrate(self, model: Transformer, data: TrainingData) -> float | None:
+    def calibrate(self, model: Transformer, data: TrainingData, plan: TrainPlan) -> float | None:
         """Scores translations of validation sentences."""
-        return calibrate(model, data, self.options)
+        return calibrate(model, data, plan)
 
     def _planned_config(self) -> TransformerConfig:
         """Returns the config before the data is read; raises `ValueError` for invalid fields."""
@@ -148,8 +151,8 @@ class Translation:
             known = self.corpus.source_tokenizer, self.corpus.target_tokenizer
         if known is not None:
             return self._config_for(known)
-        # A vocabulary that is yet to be trained will have exactly the requested size.
-        size = self.vocabulary.size
+        # A vocabulary that is yet to be trained will have exactly the requested size, if any.
+        size = self.vocabulary.size or MOST_PIECES
         return self.model_config((size, size), self.vocabulary.is_joint, SpecialIds())
 
     def _config_for(self, tokenizers: Tokenizers) -> TransformerConfig:

@@ -12,7 +12,7 @@ from keras_transformer.evaluation import corpus_scores
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loop.progress import SampledValidation
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
 
 IdPairs = list[tuple[list[int], list[int]]]
@@ -80,7 +80,7 @@ class ValidationTranslations(SampledValidation):
 
 
 def validation_translations(
-    transformer: Transformer, data: TrainingData, options: TrainOptions
+    transformer: Transformer, data: TrainingData, options: TrainPlan
 ) -> ValidationTranslations | None:
     """Returns the callback that translates validation sentences, or None if there are none."""
     if data.valid is None or not options.bleu_sentences:

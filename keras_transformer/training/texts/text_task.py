@@ -14,11 +14,12 @@ from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
-from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
@@ -40,7 +41,8 @@ class TextTask:
         kind: What the model learns.
         corpus: The texts to learn from and, optionally, to validate on.
         starting_point: Existing tokenizer and weights to start from.
-        vocab_size: Size of the vocabulary to train if there is none.
+        vocab_size: Size of the vocabulary to train if there is none; None for as many pieces as the
+            corpus can teach.
         tokenizer_type: Its kind.
         model_config: Takes the vocabulary's size and special ids and returns the model's config.
         options: How to train.
@@ -53,7 +55,7 @@ class TextTask:
     kind: TextKind
     corpus: AnyCorpus
     starting_point: StartingPoint
-    vocab_size: int
+    vocab_size: int | None
     tokenizer_type: ModelType
     model_config: Callable[[int, SpecialIds], ModelConfig]
     options: TrainOptions
@@ -83,7 +85,7 @@ class TextTask:
         known = self._known_tokenizer()
         if known is None:
             special_ids = SpecialIds(mask=_next_id(SpecialIds()) if self.kind.has_mask else None)
-            config = self.model_config(self.vocab_size, special_ids)
+            config = self.model_config(self.vocab_size or MOST_PIECES, special_ids)
         else:
             config = self.model_config(known.vocab_size, known.special_ids)
         self.vectors.check(config)
@@ -102,7 +104,7 @@ class TextTask:
         valid = None
         if self.corpus.valid is not None:
             valid = self._encode(self.corpus.valid, tokenizer, config, "validation")
-        lines, known = _lines(self.corpus.train), self._known_tokenizer()
+        lines = _lines(self.corpus.train)
         return TrainingData(
             tokenizer,
             tokenizer,
@@ -114,7 +116,7 @@ class TextTask:
                 "origin": self.corpus.train.origin,
                 TEXT_SHA256: text_sha256(self.corpus.train, self.corpus.valid),
                 # As asked for: a resumed run has read its tokenizer from its directory.
-                "vocab_size": self.vocab_size if known is None else known.vocab_size,
+                "vocab_size": self.vocab_size or tokenizer.vocab_size,
                 "tokenizer_type": self.tokenizer_type,
                 "train": asdict(train.report),
                 "valid": asdict(valid.report) if valid else None,
@@ -150,21 +152,21 @@ class TextTask:
         found = self.starting_point.search() if self.kind.family is DecoderConfig else {}
         return {"transfer": self.transfer, **found} if self.transfer else found
 
-    def to_train(self, model: AnyModel) -> TrainingModel:
+    def to_train(self, model: AnyModel, plan: TrainPlan) -> TrainingModel:
         """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""
         if self.kind.has_in_batch_negatives:
-            choose_trained_weights(model, self.options, self.fresh())
+            choose_trained_weights(model, plan, self.fresh())
             return EmbeddingTrainingModel(model)
-        return training_model(model, self.options, self.fresh())
+        return training_model(model, plan, self.fresh())
 
     def fresh(self) -> Collection[str]:
         """Returns the weights that the model to start from does not have."""
         return self.transfer.get("fresh", ())
 
-    def validation(self, model: AnyModel, data: TrainingData) -> None:
+    def validation(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> None:
         """Returns None: the validation loss is all."""
 
-    def calibrate(self, model: AnyModel, data: TrainingData) -> None:
+    def calibrate(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> None:
         """Returns None: there are no translations to score."""
 
     def _config_for(self, tokenizer: Tokenizer) -> ModelConfig:
@@ -210,7 +212,7 @@ class TextTask:
         tokenizer = self._known_tokenizer()
         if tokenizer is None:
             lines = _lines(self.corpus.train)
-            tokenizer = train_tokenizer(
+            tokenizer = train_fitting_tokenizer(
                 lines,
                 self.vocab_size,
                 self.tokenizer_type,

@@ -12,15 +12,14 @@ import keras
 from keras_transformer.config.checks import check_choice
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.keras_backend import require_tensorflow_backend
-from keras_transformer.models.families import AnyModel
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.run.model_config import DEFAULT_VOCAB_SIZE
+from keras_transformer.training.recipes import Recipe
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.resuming import refuse_to_overwrite
+from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
-from keras_transformer.training.run.training_run import TrainingRun
+from keras_transformer.training.run.training_run import Verbose, run_training
 from keras_transformer.training.texts.model_config import in_trained_order, text_model_config
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import check_prepared
@@ -42,10 +41,13 @@ def train_texts(
     init: str | os.PathLike[str] | None = None,
     init_vectors: str | os.PathLike[str] | None = None,
     options: TrainOptions | None = None,
+    recipe: Recipe | None = None,
     text_options: TextOptions | None = None,
     resume: bool = False,
+    dry_run: bool = False,
     callbacks: list[keras.callbacks.Callback] | None = None,
-) -> AnyModel:
+    verbose: Verbose = "auto",
+) -> keras.callbacks.History:
     """Trains a model on single texts.
 
     Args:
@@ -59,7 +61,8 @@ def train_texts(
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.
-        vocab_size: Number of pieces in the vocabulary; 8,000 if None.
+        vocab_size: Number of pieces in the vocabulary; if None, as many as the corpus can teach,
+            8,000 at most.
         tokenizer_type: "unigram" or "bpe".
         tokenizer: An existing tokenizer; None to train one on the corpus.
         init: Directory of a finished run, whose tokenizer is used and whose weights are taken where
@@ -67,14 +70,17 @@ def train_texts(
             are listed in print and in `training.json`.
         init_vectors: File of word vectors of word2vec, GloVe or fastText that the embeddings begin
             as.
-        options: How to train; the recipe of the preset and the task if None.
+        options: How to train, as far as it is asked for.
+        recipe: What decides the rest; that of the preset and the task if None.
         text_options: What is made of the texts; the defaults of `TextOptions` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
+        dry_run: As for `train`.
         callbacks: Additional Keras callbacks.
+        verbose: As for `train`.
 
     Returns:
-        The trained model, averaged over the last checkpoints, as saved in `model.keras`.
+        As `train` does.
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False, a finished model
@@ -99,10 +105,12 @@ def train_texts(
     known = None if tokenizer is None else (tokenizer, tokenizer)
     start = StartingPoint.open(known, init, vocab_size)
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
-    if options is None:
-        options = kind.recipe(preset or kind.default_preset)
+    options = options or TrainOptions()
+    if recipe is None:
+        recipe = kind.recipe(preset or kind.default_preset, adapts=options.lora_rank > 0)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
+    options = as_begun(place, options, resume=resume).filled(recipe.settings())
     trained = start.run.load_config() if start.run else None
     begun = trained if preset is None else None
     model_config = partial(
@@ -119,7 +127,7 @@ def train_texts(
         kind,
         corpus,
         start,
-        DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size,
+        vocab_size,
         tokenizer_type,
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
@@ -127,6 +135,6 @@ def train_texts(
         vectors,
     )
     run_task.check()
-    run = TrainingRun.open(run_task, place, options, resume=resume)
-    run.fit(callbacks or [])
-    return run.finish()
+    return run_training(
+        run_task, place, options, recipe, callbacks, resume=resume, dry_run=dry_run, verbose=verbose
+    )

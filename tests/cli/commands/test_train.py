@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.cli.flags.training import DEMO_TRAINING
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.loop.interrupts import Terminated
+from keras_transformer.training.recipes import RECIPES, fine_tuning
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 
@@ -25,7 +27,7 @@ def calls(monkeypatch) -> list[dict]:
 
     def fake_train(corpus, directory, **settings):
         made.append({"corpus": corpus, "directory": directory, **settings})
-        return types.SimpleNamespace(count_params=lambda: 1234)
+        return types.SimpleNamespace(model=types.SimpleNamespace(count_params=lambda: 1234))
 
     training = types.SimpleNamespace(train=fake_train)
     monkeypatch.setattr(train, "load_training", lambda: training)
@@ -58,7 +60,8 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
     assert list(call["corpus"].train.target) == ["uno", "dos", "tres"]
     assert list(call["corpus"].valid.source) == ["three"]
     assert call["options"] == TrainOptions.preset("tiny")
-    del call["corpus"], call["options"]
+    assert call["recipe"] == RECIPES["tiny"]
+    del call["corpus"], call["options"], call["recipe"]
     assert call == {
         "directory": files / "run",
         "preset": None,
@@ -72,6 +75,7 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
         "init_vectors": None,
         "init_target_vectors": None,
         "resume": False,
+        "dry_run": False,
     }
 
 
@@ -126,9 +130,9 @@ def test_help_names_the_default_of_every_preset(run_cli) -> None:
         "10 for gpt2-tiny, llama-tiny, a translation's --init; 8 for the demo; "
         "4 for classify, tag, embed; 20 for denoising)"
     ) in text
-    assert "gpt2-medium, llama-tiny, the demo, denoising, a translation's --init)" in text
+    assert "gpt2-tiny, gpt2, gpt2-medium, llama-tiny, the demo, a translation's --init; 20" in text
     assert "10 for student-tiny, denoising with tiny, denoising with small;" in text
-    assert "(default: 1024 for tiny, small, student-tiny, a translation's --init; 4096 for" in text
+    assert "(default: as the corpus suits, at most 1024 for tiny, small, student-tiny," in text
 
 
 def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
@@ -138,7 +142,8 @@ def test_the_demo_has_its_own_defaults(run_cli, calls) -> None:
     assert (result.code, result.err) == (0, "")
     (call,) = calls
     assert (call["vocab_size"], call["overrides"]) == (2000, {"dropout": 0.1})
-    assert call["options"] == TrainOptions.preset("tiny", **DEMO_TRAINING)
+    assert call["recipe"] == replace(RECIPES["tiny"], **DEMO_TRAINING)
+    assert call["options"] == TrainOptions().filled(call["recipe"].settings())
     assert call["corpus"].test is not None
 
 
@@ -373,13 +378,11 @@ def test_a_run_to_fine_tune_rehearses_by_default(run_cli, calls, files, finished
     valid = ["--valid-source", files / "b.en", "--valid-target", files / "b.es"]
     run_cli("train", "--output", "r", *given, *valid, "--init", finished_run)
     run_cli("train", "--output", "s", *given, "--init", finished_run, "--learning-rate", 0.1)
-    config = RunDirectory(finished_run).load_config()
-    assert calls[0]["options"] == TrainOptions.for_fine_tuning(config, has_valid=True)
-    assert (calls[0]["options"].final_model, calls[0]["options"].rehearsal) == ("best", 1)
-    assert calls[1]["options"] == TrainOptions.for_fine_tuning(
-        config, has_valid=False, learning_rate=0.1
-    )
-    assert calls[1]["options"].final_model == "average"
+    recipe = fine_tuning(RunDirectory(finished_run).load_config())
+    assert calls[0]["recipe"] == calls[1]["recipe"] == recipe
+    assert calls[0]["options"] == TrainOptions().filled(recipe.settings())
+    assert (calls[0]["options"].final_model, calls[0]["options"].rehearsal) == ("auto", 1)
+    assert calls[1]["options"] == TrainOptions(learning_rate=0.1).filled(recipe.settings())
 
 
 def test_rehearsal_without_a_run_is_refused_before_the_corpus_is_read(run_cli, calls) -> None:
@@ -406,9 +409,7 @@ def test_general_text_is_mixed_in(run_cli, calls, files, finished_run) -> None:
     assert (source[0], target[0], len(source)) == ("three", "tres", 2)
     assert (source[1], target[1]) in [("one", "uno"), ("two", "dos"), ("three", "tres")]
     config = RunDirectory(finished_run).load_config()
-    assert calls[0]["options"] == TrainOptions.for_fine_tuning(
-        config, has_valid=False, has_general=True
-    )
+    assert calls[0]["recipe"] == fine_tuning(config, has_general=True)
 
 
 def test_a_missing_extra_is_told_before_the_corpus_is_read(run_cli, monkeypatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.training.loop.compiling import compile_transformer
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_updates_and_figures_are_those_of_whole_batches(
 ) -> None:
     # The limit would show where gradients are clipped part by part; ε because gradients that are
     # zero but for rounding, such as those of key biases, should move nothing.
-    whole = TrainOptions(clip_norm=0.3, epsilon=1e-5, warmup_steps=1)
+    whole = TrainPlan(clip_norm=0.3, epsilon=1e-5, warmup_steps=1)
     parted = dataclasses.replace(
         whole, micro_batches=micro_batches, recompute=True, jit_compile=jit_compile
     )

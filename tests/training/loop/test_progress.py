@@ -57,7 +57,7 @@ def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     directory = tmp_path_factory.mktemp("run")
     train(corpus, directory, options=TrainOptions(**OPTIONS, max_steps=6), **SETTINGS)
     options = TrainOptions(**OPTIONS, max_steps=8)
-    return directory, train(corpus, directory, options=options, resume=True, **SETTINGS)
+    return directory, train(corpus, directory, options=options, resume=True, **SETTINGS).model
 
 
 @pytest.fixture(scope="module")

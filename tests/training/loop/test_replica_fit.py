@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.loop.replica_fit import fit_replicas
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 
-OPTIONS = TrainOptions(warmup_steps=2, learning_rate=0.01)
+OPTIONS = TrainPlan(warmup_steps=2, learning_rate=0.01)
 EVENTS = [
     f"on_{what}_{when}"
     for what in ("train", "epoch", "train_batch", "test", "test_batch")

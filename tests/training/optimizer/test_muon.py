@@ -9,11 +9,12 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer import TrainOptions, build_transformer
+from keras_transformer import build_transformer
 from keras_transformer.config import TransformerConfig
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.optimizer.muon import FusedMuon, is_matrix_of_a_block, orthogonal
 from keras_transformer.training.optimizer.schedule import WarmupSchedule
+from keras_transformer.training.run.options import TrainPlan
 
 SHAPES = {"kernel": [(4, 6), (6, 4), (4, 4), (4, 6), (1, 5)], "bias": [(6,)], "matrix": [(9, 4)]}
 
@@ -123,7 +124,7 @@ def test_config_round_trip() -> None:
 @pytest.mark.parametrize(("name", "kind"), [("adam", "FusedAdam"), ("muon", "FusedMuon")])
 def test_the_option_chooses_the_optimizer(name: Any, kind: str) -> None:
     config = TransformerConfig.preset("tiny", vocab_size=20)
-    options = TrainOptions.preset("tiny", optimizer=name)
+    options = TrainPlan(optimizer=name)
     assert (
         type(compile_transformer(build_transformer(config), options, 9).optimizer).__name__ == kind
     )
@@ -131,4 +132,4 @@ def test_the_option_chooses_the_optimizer(name: Any, kind: str) -> None:
 
 def test_another_name_is_refused() -> None:
     with pytest.raises(ValueError, match="optimizer must be one of adam, muon, got 'sgd'"):
-        TrainOptions(optimizer="sgd")  # type: ignore[arg-type]
+        TrainPlan(optimizer="sgd")  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from keras_transformer.training.run.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def make_model(tiny_config):
 
     def make(seed: int, **fields) -> keras.Model:
         config = tiny_config(num_encoder_layers=1, num_decoder_layers=1, **fields)
-        model = compile_transformer(build_transformer(config), TrainOptions(), updates=100)
+        model = compile_transformer(build_transformer(config), TrainPlan(), updates=100)
         generator = np.random.default_rng(seed)
         for variable in [*model.variables, *model.optimizer.variables]:
             if "float" in variable.dtype:

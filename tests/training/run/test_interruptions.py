@@ -51,7 +51,7 @@ def start(tmp_path: Path) -> Callable[..., Any]:
             options=TrainOptions(**{**given, **options}),
             callbacks=callbacks,
             resume=True,
-        )
+        ).model
 
     return run
 

@@ -11,7 +11,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.digest import TEXT_SHA256
 from keras_transformer.training.run.checkpoints import checkpoint_path
 from keras_transformer.training.run.history import History
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.run.resuming import history_to_resume, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 
@@ -19,7 +19,7 @@ from keras_transformer.training.run.run_directory import RunDirectory
 def settings(**options: Any) -> dict[str, Any]:
     return {
         "config": TransformerConfig(source_vocab_size=9).to_dict(),
-        "options": TrainOptions(**options).to_dict(),
+        "options": TrainPlan(**options).to_dict(),
         "data": {"origin": "words"},
     }
 

@@ -14,7 +14,7 @@ from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.recipes import FINE_TUNING
+from keras_transformer.training.recipes import fine_tuning
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import load_run, train
@@ -27,7 +27,13 @@ DROPPING = {**SIZES, "dropout": 0.3}
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
 CORPUS = Corpus(Pairs(LINES[:30], LINES[:30], "words"), Pairs(LINES[30:], LINES[30:], "words"))
-OPTIONS = {"batch_tokens": 48, "bleu_sentences": 0, "learning_rate": 0.01, "warmup_steps": 4}
+OPTIONS = {
+    "batch_tokens": 48,
+    "bleu_sentences": 0,
+    "learning_rate": 0.01,
+    "warmup_steps": 4,
+    "rehearsal": 0.0,
+}
 
 
 class Stop(keras.callbacks.Callback):
@@ -46,7 +52,7 @@ def run_training(directory: Path, **given: Any) -> Any:
     """Trains for four updates with a checkpoint after each two, unless told otherwise."""
     options = {"max_steps": 4, "checkpoint_steps": 2, **given.pop("options", {})}
     given = {"overrides": SIZES, **given}
-    return train(CORPUS, directory, options=TrainOptions(**OPTIONS, **options), **given)
+    return train(CORPUS, directory, options=TrainOptions(**OPTIONS, **options), **given).model
 
 
 @pytest.fixture(scope="module")
@@ -85,23 +91,21 @@ def test_two_given_tokenizers_stay_two(tmp_path: Path, tokenizer: Tokenizer) -> 
 def test_fine_tuning_starts_from_the_weights_of_the_run(general: Path, tmp_path: Path) -> None:
     still = {"max_steps": 1, "learning_rate": 1e-30}
     options = TrainOptions(**{**OPTIONS, **still})
-    tuned = train(CORPUS, tmp_path, init=general, overrides=SIZES, options=options)
+    tuned = train(CORPUS, tmp_path, init=general, overrides=SIZES, options=options).model
     before, tokenizer, _ = load_run(general)
     assert same_weights(tuned, before)
     assert load_run(tmp_path)[1].model == tokenizer.model
 
 
-def test_size_and_recipe_are_those_of_the_run_by_default(
-    general: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(FINE_TUNING, "max_steps", 2)
+def test_size_and_recipe_are_those_of_the_run_by_default(general: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(CORPUS, tmp_path, init=general, callbacks=[Stop(0)])
     config = load_run(general)[0].config
     assert RunDirectory(tmp_path).load_config() == config
     recorded = RunDirectory(tmp_path).load_training()["options"]
     has_valid = CORPUS.valid is not None
-    assert recorded == TrainOptions.for_fine_tuning(config, has_valid=has_valid).to_dict()
+    settings = fine_tuning(config).settings() | {"final_model": "auto" if has_valid else "average"}
+    assert {name: recorded[name] for name in settings} == settings
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +164,7 @@ def test_a_corpus_prepared_with_the_runs_tokenizer_fine_tunes_it(
     corpus = prepared_with(general / "tokenizer.model", tmp_path)
     still = {"max_steps": 1, "learning_rate": 1e-30}
     options = TrainOptions(**{**OPTIONS, **still})
-    tuned = train(corpus, tmp_path / "run", init=general, overrides=SIZES, options=options)
+    tuned = train(corpus, tmp_path / "run", init=general, overrides=SIZES, options=options).model
     before, tokenizer, _ = load_run(general)
     assert same_weights(tuned, before)
     assert load_run(tmp_path / "run")[1].model == tokenizer.model

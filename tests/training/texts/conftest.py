@@ -24,7 +24,7 @@ def start(tmp_path: Path) -> Callable[..., Any]:
         overrides = {**SIZES, "max_positions": 32, **settings.pop("overrides", {})}
         return train_texts(
             task, corpus, tmp_path / name, options=options, overrides=overrides, **settings
-        )
+        ).model
 
     return run
 

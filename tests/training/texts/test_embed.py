@@ -14,7 +14,7 @@ from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.decoding.single_stack.encoder import TextEncoder
 from keras_transformer.models.families import build_model
 from keras_transformer.training.loop.compiling import compile_training
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.train import load_run
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.train import train_texts
@@ -50,7 +50,7 @@ def embed(begun: Path, tmp_path: Path) -> Callable[..., Any]:
         options = TrainOptions(**{**options, "cooldown": 0.0, **given})
         return train_texts(
             "embed", CORPUS, tmp_path / name, init=begun, options=options, **settings
-        )
+        ).model
 
     return run
 
@@ -63,7 +63,7 @@ def test_loss_and_accuracy_are_those_of_the_vectors(pooling: Any, num_token_type
         num_token_types=num_token_types, dropout=0.0, attention_dropout=0.0, **SIZES
     )  # fmt: skip
     model = build_model(config)
-    training = compile_training(EmbeddingTrainingModel(model), TrainOptions(label_smoothing=0.0), 9)
+    training = compile_training(EmbeddingTrainingModel(model), TrainPlan(label_smoothing=0.0), 9)
     ids = np.random.default_rng(0).integers(5, 20, (4, 2, 6), np.int32)
     ids[1, 0, 4:] = ids[2, 1, 3:] = 0
     inputs = {"token_ids": ids}

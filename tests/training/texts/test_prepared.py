@@ -55,7 +55,8 @@ def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> A
             **given,
         }
     )
-    return train_texts(task, corpus, directory, overrides=overrides, options=options, **settings)
+    given = {"overrides": overrides, "options": options, **settings}
+    return train_texts(task, corpus, directory, **given).model
 
 
 @pytest.mark.exhaustive

@@ -57,7 +57,7 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
         options=TrainOptions(
             max_steps=120, learning_rate=0.01, warmup_steps=4, batch_tokens=128, max_length=32
         ),
-    )
+    ).model
     # The size is that of the run, without its preset.
     assert (model.config.model_dim, model.config.max_positions) == (16, 32)
     assert (model.config.labels, model.config.head) == (("early", "late"), "classification")
@@ -104,5 +104,5 @@ def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
     train_texts("denoising", PLAIN, tmp_path / "denoising", vocab_size=VOCABULARY, **asked)
     pairs = Corpus(Pairs(LINES[:20], LINES[20:40], "pairs"))
-    model = train(pairs, tmp_path / "translation", init=tmp_path / "denoising", **asked)
+    model = train(pairs, tmp_path / "translation", init=tmp_path / "denoising", **asked).model
     assert model.config.special_ids.mask == 4

@@ -13,7 +13,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.families import build_model
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.optimizer.adam import FusedAdam
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.transfer.freezing import first_updates, freeze_layers, layer_rates
 
 SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
@@ -35,7 +35,7 @@ def trained_model(**options: Any) -> tuple[Any, Any]:
     """Returns a classifier, and the compiled model that trains it for 10 updates."""
     keras.utils.set_random_seed(0)
     model = build_model(ENCODER)
-    settings = TrainOptions(warmup_steps=1, learning_rate=0.01, label_smoothing=0.0, **options)
+    settings = TrainPlan(warmup_steps=1, learning_rate=0.01, label_smoothing=0.0, **options)
     return model, compile_transformer(model, settings, 10)
 
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_frozen_is_refused() -> None:
 )
 def test_wrong_options_are_named(values: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        TrainOptions(**values)
+        TrainPlan(**values)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_pa
     start = import_run(FOLDER / name, tmp_path / "imported")
     steps = {"max_steps": 1, "learning_rate": 1e-9, "label_smoothing": 0.0}
     options = TrainOptions(**steps, rehearsal=1.0)
-    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
+    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options).model
     config = RunDirectory(start).load_config()
     assert model.config == config
     before = keras.saving.load_model(RunDirectory(start).model).get_weights()
@@ -90,7 +90,7 @@ def test_a_fine_tuned_marian_leaves_as_marian(
     start = import_run(theirs, tmp_path / "imported")
     assert "of its search, this is not taken over: word-penalty=0.5" in capsys.readouterr().out
     options = TrainOptions(max_steps=3, learning_rate=0.01, warmup_steps=1, label_smoothing=0.1)
-    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options)
+    model = train(Corpus(pairs), tmp_path / "run", init=start, options=options).model
     before = load_run(start)[0]
     changed = np.abs(np.array(model.head.matrix) - before.head.matrix)[:, :-1].max(axis=1)
     assert (changed[:-1] > 1e-3).all() and changed[-1] == 0

@@ -148,10 +148,12 @@ def test_a_run_begins_with_them_and_resumes_with_the_same_only(
         }
         if task == "translation":
             corpus = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
-            return train(corpus, tmp_path / "run", overrides=SMALL, **given)
+            return train(corpus, tmp_path / "run", overrides=SMALL, **given).model
         overrides = {**SMALL, "num_layers": 1, "max_positions": 32}
         corpus = TextCorpus(Texts(LINES, "texts"))
-        return train_texts("masked-lm", corpus, tmp_path / "run", overrides=overrides, **given)
+        return train_texts(
+            "masked-lm", corpus, tmp_path / "run", overrides=overrides, **given
+        ).model
 
     run(vectors)
     assert "pieces have a vector" in capsys.readouterr().out

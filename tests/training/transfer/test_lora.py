@@ -15,7 +15,7 @@ from keras_transformer.models.families import build_model
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.checkpoints import list_checkpoints
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.train import load_run, train
 from keras_transformer.training.texts.train import train_texts
 
@@ -50,7 +50,7 @@ def inputs(model: Any) -> dict[str, np.ndarray]:
 def test_an_update_changes_the_factors_alone(options: dict[str, Any]) -> None:
     keras.utils.set_random_seed(0)
     model = build_model(ENCODER)
-    settings = TrainOptions(warmup_steps=1, learning_rate=0.01, lora_rank=2, **options)
+    settings = TrainPlan(warmup_steps=1, learning_rate=0.01, lora_rank=2, **options)
     training = compile_transformer(model, settings, 10)
     before = weights(model)
     labels, rows = np.asarray([[0], [1], [0], [1]], np.int32), np.ones((4, 1), np.float32)
@@ -98,7 +98,7 @@ def classify(begun: Path, tmp_path: Path) -> Callable[..., Any]:
             init=begun,
             options=TrainOptions(**options),
             resume=resume,
-        )
+        ).model
 
     return run
 
@@ -179,7 +179,7 @@ def test_a_translation_adapts_its_encoder_and_trains_its_new_decoder(
     options = TrainOptions(max_steps=2, lora_rank=2, bleu_sentences=0, **OPTIONS)
     corpus = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
     overrides = {"num_decoder_layers": 1}
-    model = train(corpus, tmp_path / "run", init=begun, overrides=overrides, options=options)
+    model = train(corpus, tmp_path / "run", init=begun, overrides=overrides, options=options).model
     taken, found = weights(load_run(begun)[0]), weights(model)
     norm = "block_0/feed_forward_residual/layer_norm/gamma"
     np.testing.assert_array_equal(found[f"encoder/{norm}"], taken[f"encoder/{norm}"])

@@ -57,7 +57,7 @@ def translation(tmp_path: Path, **settings: Any) -> tuple[Any, dict[str, Any]]:
     if "init" in settings or "init_decoder" in settings:
         sizes = {}
     options = TrainOptions(max_steps=1, learning_rate=1e-30, batch_tokens=64, bleu_sentences=0)
-    model = train(CORPUS, tmp_path / "run", overrides=sizes, options=options, **settings)
+    model = train(CORPUS, tmp_path / "run", overrides=sizes, options=options, **settings).model
     return model, json.loads((tmp_path / "run" / "training.json").read_text())
 
 
@@ -111,7 +111,7 @@ def test_a_decoder_alone_starts_from_a_translation(tmp_path: Path) -> None:
         overrides=ALONE,
         init=tmp_path / "run",
         options=TrainOptions(max_steps=1, learning_rate=1e-30, max_length=32),
-    )
+    ).model
     before, after = weights(trained), weights(model)
     np.testing.assert_array_equal(
         after["embeddings/tokens/matrix"], before["source_embeddings/tokens/matrix"]

@@ -35,7 +35,7 @@ def general(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tuned(general: Path, directory: Path, **options: Any) -> Any:
-    return train(OWN, directory, init=general, options=TrainOptions(**OPTIONS, **options))
+    return train(OWN, directory, init=general, options=TrainOptions(**OPTIONS, **options)).model
 
 
 def copied(run: Path) -> int:

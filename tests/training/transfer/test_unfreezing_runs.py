@@ -54,7 +54,7 @@ def classify(begun: Path, tmp_path: Path) -> Callable[..., Any]:
             init=begun,
             options=TrainOptions(**{**OPTIONS, **options, **given}),
             resume=resume,
-        )
+        ).model
 
     return run
 
@@ -97,7 +97,7 @@ def test_what_is_new_learns_from_the_start_and_what_is_taken_waits(
         overrides=overrides,
         options=options,
         callbacks=[first],
-    )
+    ).model
     taken = weights(load_run(begun)[0])["embeddings/tokens/matrix"]
     matrix = "source_embeddings/tokens/matrix"
     np.testing.assert_array_equal(first.weights[matrix], taken)

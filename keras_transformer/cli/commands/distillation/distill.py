@@ -26,7 +26,6 @@ from keras_transformer.cli.flags.training import (
     add_recipe_flags,
     model_overrides,
     open_vocabularies,
-    read_recipe,
 )
 from keras_transformer.cli.keras_side import (
     ThreadOptions,
@@ -39,10 +38,10 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
 from keras_transformer.distillation.targets import student_pairs
 from keras_transformer.distillation.translations import Translations, share_of
-from keras_transformer.training.recipes import WORD_LEVEL
+from keras_transformer.training.recipes import RECIPES, WORD_LEVEL, Recipe
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.resuming import check_settings, refuse_to_overwrite
+from keras_transformer.training.run.resuming import as_begun, check_settings, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.whole_files import check_output, write_text
 
@@ -78,7 +77,10 @@ def main(arguments: Sequence[str]) -> int:
     teacher = Teacher.open(given.run, teaching)
     teaching = replace(teaching, word_level=_word_level(given, teaching, teacher, student))
     preset = student.preset or teacher.student_preset
-    options = _recipe(given, data, teaching, preset)
+    recipe = _recipe(data, teaching, preset)
+    options = read_fields(given, TrainOptions, skip=_NOT_FOR_STUDENTS)
+    options = as_begun(RunDirectory(teaching.output), options, resume=True)
+    options = options.filled(recipe.settings())
     overrides = {**(DEMO_MODEL if data.data == "demo" else {}), **model_overrides(given["model"])}
     tokenizers = open_vocabularies(student.tokenizer) or open_tokenizers(given.run)
     with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
@@ -96,16 +98,21 @@ def main(arguments: Sequence[str]) -> int:
         corpus.train, translations, teaching.targets, keep_originals=teaching.keep_originals
     )
     with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
-        model = load_training().train(
-            Corpus(pairs, corpus.valid),
-            teaching.output,
-            preset=preset,
-            overrides=overrides,
-            tokenizers=tokenizers,
-            teacher=given.run if teaching.word_level else None,
-            word_level=teaching.word_level or WORD_LEVEL,
-            options=options,
-            resume=True,
+        model = (
+            load_training()
+            .train(
+                Corpus(pairs, corpus.valid),
+                teaching.output,
+                preset=preset,
+                overrides=overrides,
+                tokenizers=tokenizers,
+                teacher=given.run if teaching.word_level else None,
+                word_level=teaching.word_level or WORD_LEVEL,
+                options=options,
+                recipe=recipe,
+                resume=True,
+            )
+            .model
         )
     print(
         f"trained student: {teaching.output / 'model.keras'} ({model.count_params():,} parameters)"
@@ -211,14 +218,12 @@ def _compare(teacher: Teacher, corpus: Corpus, teaching: TeachingOptions) -> lis
     return [asdict(one) for one in found]
 
 
-def _recipe(
-    given: Namespace, data: DataOptions, teaching: TeachingOptions, preset: str
-) -> TrainOptions:
-    """Returns the training options: the flags, and the recipe of the student's preset."""
+def _recipe(data: DataOptions, teaching: TeachingOptions, preset: str) -> Recipe:
+    """Returns what decides the training options that are not given."""
     own: dict[str, Any] = dict(DEMO_TRAINING) if data.data == "demo" else {}
     if teaching.word_level:
         own["r_drop"] = 0.0
-    return read_recipe(given, TrainOptions.preset(preset, **own), _NOT_FOR_STUDENTS)
+    return replace(RECIPES[preset], **own)
 
 
 def build_parser() -> CommandParser:

@@ -1,0 +1,54 @@
+"""How many pieces a vocabulary should have: takes the characters of a corpus, returns a number."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from keras_transformer.config.special_ids import SpecialIds
+
+# What suits a corpus that is large enough.
+MOST_PIECES = 8_000
+# 256 byte pieces are a fair price for "no text is ever unknown" from this size on, not below.
+BYTE_FALLBACK_FROM = 1024
+_CHARACTERS_A_PIECE = 300
+# The special ones, and what stands for a space.
+_WITHOUT_LETTERS = len(SpecialIds().without_text) + 1
+
+
+def vocabulary_size(characters: int, letters: int, most: int = MOST_PIECES) -> int:
+    """Returns how many pieces a corpus can teach: one for each 300 characters.
+
+    It is enough for each letter, however short the corpus is.
+
+    Args:
+        characters: How many there are.
+        letters: How many different ones.
+        most: What suits a large corpus, and is taken from it on.
+    """
+    least = letters + _WITHOUT_LETTERS + 1
+    if least >= BYTE_FALLBACK_FROM:
+        least += 256
+    return max(least, min(most, characters // _CHARACTERS_A_PIECE))
+
+
+class CharacterCount:
+    """Counts the characters of texts.
+
+    Attributes:
+        characters: How many there are.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.characters = 0
+        self._seen: set[str] = set()
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Counts another text."""
+        self.characters += len(text)
+        self._seen.update(text)
+
+    def vocabulary_size(self) -> int:
+        """Returns how many pieces the texts can teach."""
+        letters = set(unicodedata.normalize("NFKC", "".join(self._seen)))
+        return vocabulary_size(self.characters, len(letters))
