@@ -38,7 +38,7 @@ def main() -> None:
         Texts(corpus.train.source, "the built-in corpus"),
         Texts(corpus.valid.source, "the built-in corpus"),
     )
-    options = TrainOptions.preset("gpt2-tiny", epochs=arguments.epochs)
+    options = TrainOptions(epochs=arguments.epochs)
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "gpt"
         train_texts("causal-lm", texts, run, vocab_size=600, options=options)

@@ -50,12 +50,12 @@ def main() -> None:
             TextCorpus(Texts(plain, _ORIGIN)),
             runs / "bert",
             vocab_size=600,
-            options=TrainOptions.preset("bert-tiny", epochs=arguments.epochs),
+            options=TrainOptions(epochs=arguments.epochs),
         )
         few = labelled(corpus.train.source[: arguments.labelled])
         vocabulary = Tokenizer.load(runs / "bert" / "tokenizer.model")
         starts = {"from scratch": {"tokenizer": vocabulary}, "pretrained": {"init": runs / "bert"}}
-        options = TrainOptions.for_classifier("bert-tiny", epochs=20, batch_tokens=512)
+        options = TrainOptions(epochs=20, batch_tokens=512)
         for name, start in starts.items():
             train_texts("classify", LabelledCorpus(few), runs / name, options=options, **start)
         held_out = labelled(corpus.test.source)
