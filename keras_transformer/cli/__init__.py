@@ -90,7 +90,7 @@ def _run(command: str, arguments: list[str], *, debug: bool) -> int:
         code = _load(command).main(arguments)
         sys.stdout.flush()
         return code
-    except SystemExit as stop:  # --help and --print_config end this way
+    except SystemExit as stop:  # --help and --print-config end this way
         return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt as interrupt:
         ended = type(interrupt).__name__ == "Terminated"  # without importing what trains

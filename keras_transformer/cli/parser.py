@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from jsonargparse import ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
 
+from keras_transformer.cli.flags.config_files import config_files, refuse_double_keys
 from keras_transformer.cli.flags.declarations import (
     choices,
     declaration,
@@ -49,7 +50,7 @@ class CommandParser:
     def __init__(self, command: str, summary: str) -> None:
         self.command = command
         self._types: dict[str, Any] = {}
-        self._flags = ["--config", "--help"]
+        self._flags = ["--config", "--print-config", "--help"]
         self._positionals: set[str] = set()
         self._parser = ArgumentParser(
             prog=f"keras-transformer {command}",
@@ -58,6 +59,7 @@ class CommandParser:
             formatter_class=_HelpFormatter,
             exit_on_error=False,
             allow_abbrev=False,
+            print_config="--print-config",
         )
         self._parser.add_argument(
             "--config", action="config", metavar="YAML", help="Read options from this YAML file."
@@ -129,6 +131,11 @@ class CommandParser:
         Raises:
             UsageError: A flag or key is unknown, missing or holds a value of the wrong type.
         """
+        for file in config_files(arguments):
+            try:
+                refuse_double_keys(Path(file))
+            except ValueError as error:
+                raise UsageError(str(error)) from error
         try:
             return self._parser.parse_args(list(arguments))
         except ArgumentError as error:
@@ -164,7 +171,7 @@ class CommandParser:
 
     def _explain(self, message: str, arguments: Sequence[str]) -> str:
         """Turns the library's message about a key into one line about the flag or the file."""
-        file = _config_file(arguments)
+        file = next(reversed(list(config_files(arguments))), None)
         about_key = re.match(r'Parser key "([\w.]+)"', message)
         key = about_key.group(1) if about_key else None
         if key in self._types:
@@ -266,16 +273,6 @@ def _with_flags(message: str, names: Iterable[str], prefix: str = "") -> str:
         plain = rf"\A{name}\b(?=[ =])|(?<![\w./'-]){name}(?==)"
         message = re.sub(word if "_" in name else plain, flag, message)
     return message
-
-
-def _config_file(arguments: Sequence[str]) -> str | None:
-    """Returns the last file given with `--config`."""
-    file = None
-    for position, argument in enumerate(arguments):
-        flag, equals, value = argument.partition("=")
-        if flag == "--config":
-            file = value if equals else next(iter(arguments[position + 1 :]), None)
-    return file
 
 
 class _HelpFormatter(DefaultHelpFormatter):

@@ -104,11 +104,26 @@ def test_flags_win_over_the_file_which_wins_over_defaults(parser, tmp_path) -> N
 
 def test_the_printed_config_can_be_read_back(parser, tmp_path, capsys) -> None:
     with pytest.raises(SystemExit):
-        parse(parser, "--kind", "big", "--shards", "a", "--print_config")
+        parse(parser, "--kind", "big", "--shards", "a", "--print-config")
     file = tmp_path / "options.yaml"
     file.write_text(capsys.readouterr().out)
     options = read_fields(parser.parse(["--config", str(file)]), Options)
     assert options == Options(output_path=Path("out"), kind="big", shards=[Path("a")])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind: big\nbeam_size: 2\nkind: small\n", "gives kind twice, in lines 1 and 3"),
+        ("kind: big\nshards: [{a: 1, a: 2}]\n", "gives a twice, in lines 2 and 2"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused(parser, tmp_path, text, message) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text(text)
+    for flags in (["--config", str(file)], [f"--config={file}"]):
+        with pytest.raises(UsageError, match=message):
+            parser.parse(flags)
 
 
 @pytest.mark.parametrize(
