@@ -62,7 +62,7 @@ def test_pairs_are_read_from_the_columns_that_are_named(run_cli, monkeypatch, te
 
     def fake_train(task: str, corpus: Any, directory: Path, **settings: Any) -> Any:
         corpora.append(corpus)
-        return SimpleNamespace(count_params=lambda: 1)
+        return SimpleNamespace(model=SimpleNamespace(count_params=lambda: 1))
 
     monkeypatch.setattr("keras_transformer.training.texts.train.train_texts", fake_train)
     (texts / "columns.tsv").write_text("1\ta cat\tthe cat\n2\ta dog\tthe dog\n")
