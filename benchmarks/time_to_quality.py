@@ -41,6 +41,8 @@ from keras_transformer.training.run.checkpoints import (
     checkpoint_step,
     list_checkpoints,
 )
+from keras_transformer.training.run.options import TrainPlan
+from keras_transformer.training.run.run_directory import RunDirectory
 
 SEARCH = {"beam_size": 5, "length_penalty": 1.0, "length_penalty_type": "exponent"}
 _PACKAGES = ("tensorflow", "keras", "numpy")
@@ -148,15 +150,17 @@ def learn_apart(given: argparse.Namespace) -> None:
         sys.exit(training.exitcode)
 
 
-def score(given: argparse.Namespace, options: TrainOptions) -> list[Point]:
+def score(given: argparse.Namespace) -> list[Point]:
     """Translates the validation set with the model of every few rounds, and of the last."""
     model, tokenizer, _ = load_run(given.output / "run")
-    training: Any = compile_transformer(model, options, 1)
+    record = RunDirectory(given.output / "run").load_training()
+    plan = TrainPlan(**record["options"])
+    training: Any = compile_transformer(model, plan, 1)
     sources, references = (read_lines(given.data / f"val.{side}.gz") for side in ("en", "de"))
     kept, times = list_checkpoints(given.output / "kept"), read_times(given.output / "times.tsv")
     points = []
     for last in range(len(kept), 0, -given.every):
-        newest = kept[max(0, last - options.average_checkpoints) : last]
+        newest = kept[max(0, last - plan.average_checkpoints) : last]
         average_checkpoints(training, newest)
         step = checkpoint_step(newest[-1])
         path = export_onnx(model, tokenizer, given.output / "onnx", overwrite=True)
@@ -207,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (OSError, ValueError) as error:
         sys.exit(f"time_to_quality.py: {error}")
     learn_apart(given)
-    print(table(score(given, recipe(given)), given.goals))
+    print(table(score(given), given.goals))
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.options import TrainPlan
 
 from .batches import Batch, read_batches
 from .models import MODELS
 
 # How all train: at this rate a few updates show whether a model learns.
-OPTIONS = TrainOptions(learning_rate=0.001, warmup_steps=10, cooldown=0.0)
+OPTIONS = TrainPlan(learning_rate=0.001, warmup_steps=10, cooldown=0.0)
 
 _WIDTH = 512
 

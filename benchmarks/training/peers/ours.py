@@ -21,7 +21,7 @@ class OurTrainer(KerasTrainer):
     """The functions that `train` calls.
 
     Args:
-        changes: Fields of `TrainOptions` that are other than for the peers.
+        changes: Fields of `TrainPlan` that are other than for the peers.
     """
 
     def __init__(self, **changes: Any) -> None:

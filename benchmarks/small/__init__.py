@@ -1,0 +1,1 @@
+"""How good the defaults of training are on small corpora, beside configurations set by hand."""
