@@ -29,18 +29,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The directories of the versions that have translated."""
     found: list[str] = []
     opened: dict[int, str] = {}
-    init, translate = ServedModel.__init__, ServedModel._translate
+    init, search = ServedModel.__init__, ServedModel._search
 
     def named(self: Any, directory: Path, *given: Any, **options: Any) -> None:
         opened[id(self)] = directory.name
         init(self, directory, *given, **options)
 
-    def noted(self: Any, rows: Any) -> Any:
+    def noted(self: Any, *given: Any) -> Any:
         found.append(opened[id(self)])
-        return translate(self, rows)
+        return search(self, *given)
 
     monkeypatch.setattr(ServedModel, "__init__", named)
-    monkeypatch.setattr(ServedModel, "_translate", noted)
+    monkeypatch.setattr(ServedModel, "_search", noted)
     return found
 
 
