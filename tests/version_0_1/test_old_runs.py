@@ -46,6 +46,7 @@ def test_an_interrupted_training_goes_on_as_it_would_have(runs: Path) -> None:
         batch_tokens=64,
         checkpoint_steps=5,
         average_checkpoints=2,
+        final_model="average",
         learning_rate=0.003,
         warmup_steps=10,
         max_length=20,
