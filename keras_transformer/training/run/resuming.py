@@ -83,7 +83,7 @@ def as_begun(run: RunDirectory, options: TrainOptions, *, resume: bool) -> Train
     """
     if not (resume and run.has_checkpoints):
         return options
-    begun = run.load_training().get("options", {})
+    begun = _filled(run.load_training())["options"]
     # Whether a run can rehearse depends on what it starts from, which is compared later.
     left_open = {*_MAY_CHANGE, "rehearsal"}
     return options.filled({name: begun[name] for name in begun if name not in left_open})
