@@ -2,6 +2,7 @@
 order of its page, as does the Python of docs/families.md; only the preset is smaller.
 """
 
+import dataclasses
 import importlib.util
 import linecache
 import os
@@ -21,7 +22,8 @@ from keras_transformer.cli.commands.train import build_parser
 from keras_transformer.config import PRESETS
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.training.recipes import CLASSIFIERS, FINE_TUNING, RECIPES
+from keras_transformer.training import defaults, recipes
+from keras_transformer.training.recipes import RECIPES, Recipe
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -43,12 +45,17 @@ PRESETS["tiny"] = {TINY}
 def _small_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(PRESETS, "tiny", TINY)
-    monkeypatch.setitem(RECIPES, "tiny", {"max_steps": 4})
+    monkeypatch.setitem(RECIPES, "tiny", Recipe(max_steps=4))
     for preset, family in SINGLE_STACKS.items():
         monkeypatch.setitem(family.presets, preset, TINY_STACK)
-        monkeypatch.setitem(RECIPES, preset, {"max_steps": 4})
-    monkeypatch.setitem(FINE_TUNING, "max_steps", 4)
-    monkeypatch.setitem(CLASSIFIERS, "bert-tiny", {"max_steps": 4, "label_smoothing": 0.0})
+        monkeypatch.setitem(RECIPES, preset, Recipe(max_steps=4))
+    short = Recipe(max_steps=4, label_smoothing=0.0)
+    monkeypatch.setitem(recipes._CLASSIFIERS, "bert-tiny", short)
+    monkeypatch.setattr(defaults, "fine_tuning", _short)
+
+
+def _short(*given: Any, **named: Any) -> Recipe:
+    return dataclasses.replace(recipes.fine_tuning(*given, **named), max_steps=4)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ POSITIONS = 16
 # Between a mark of its language and eos.
 ROOM = POSITIONS - 2
 MARKS = SentenceMarks(languages={"en": 58, "de": 59}, source_language="en", target_language="de")
-LETTER = "\N{GREEK SMALL LETTER OMEGA}"  # An unknown piece for each word.
+WORD = "a\N{GREEK SMALL LETTER OMEGA}"  # A piece, and an unknown one.
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def served(artefact: Path) -> ServedModel:
 
 def words(tokens: int, tokenizer: Tokenizer) -> str:
     """Returns a text of so many tokens."""
-    text = " ".join([LETTER] * (tokens // 2)) + (" a" if tokens % 2 else "")
+    text = " ".join([WORD] * (tokens // 2)) + (" a" if tokens % 2 else "")
     while len(tokenizer.encode([text])[0]) < tokens:
         text += "a"
     assert len(tokenizer.encode([text])[0]) == tokens
