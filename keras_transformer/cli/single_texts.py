@@ -19,7 +19,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.text.vocabulary_size import MOST_PIECES
-from keras_transformer.training.recipes import RECIPES, Recipe, classifier, denoising
+from keras_transformer.training.recipes import Recipe, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -91,11 +91,7 @@ def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
     if run.init is not None:
         check_finished_run(run.init)
     preset = recipe_preset(run)
-    if run.task == "denoising":
-        return denoising(preset)
-    if run.task in ("classify", "tag", "embed"):
-        return classifier(preset, adapts=adapts)
-    return RECIPES[preset]
+    return recipe_of(run.task, preset, adapts=adapts)
 
 
 def train_on_texts(

@@ -130,9 +130,18 @@ _CLASSIFIERS: dict[str, Recipe] = {
 _SMALL_WIDTH = 256
 
 
-def recipe_of(preset: str, *, adapts: bool = False) -> Recipe:
-    """Returns the recipe of a preset."""
-    del adapts
+def recipe_of(task: str, preset: str, *, adapts: bool = False) -> Recipe:
+    """Returns the recipe of a task on single texts.
+
+    Args:
+        task: As `train_texts` takes it.
+        preset: A size that the task's family has.
+        adapts: Whether only low-rank products learn.
+    """
+    if task == "denoising":
+        return denoising(preset)
+    if task in ("classify", "tag", "embed"):
+        return classifier(preset, adapts=adapts)
     return RECIPES[preset]
 
 
@@ -147,9 +156,8 @@ def classifier(preset: str, *, adapts: bool = False) -> Recipe:
     return replace(recipe, learning_rate=5 * recipe.learning_rate) if adapts else recipe
 
 
-def denoising(preset: str, *, adapts: bool = False) -> Recipe:
+def denoising(preset: str) -> Recipe:
     """Returns a translation's recipe with Adam and without R-Drop, in fewer passes."""
-    del adapts
     own = replace(RECIPES[preset], r_drop=0.0, epochs=20)
     is_small = preset in ("tiny", "small")
     return replace(own, optimizer="adam", average_checkpoints=10) if is_small else own

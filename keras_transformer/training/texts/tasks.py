@@ -33,7 +33,6 @@ from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.recipes import Recipe, classifier, denoising, recipe_of
 from keras_transformer.training.texts.options import TextOptions
 
 TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
@@ -56,14 +55,12 @@ class TextKind:
         objective: For prepared texts: takes tokenizer, config and options and returns what makes
             batches of rows; None if the task's texts cannot be prepared.
         begins_with: Name of the special id before each of them.
-        recipe: Takes a preset, and whether a low-rank product of it learns, and returns how.
     """
 
     family: Any
     default_preset: str
     head: Callable[[Any, TextOptions], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
-    recipe: Callable[..., Recipe] = recipe_of
     objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
     begins_with: Literal["bos", "decoder_start"] = "bos"
     corpus: type = TextCorpus
@@ -200,7 +197,6 @@ KINDS: dict[str, TextKind] = {
         "bert-tiny",
         lambda corpus, options: {"head": "classification", "labels": corpus.train.classes},
         _classify,
-        classifier,
         corpus=LabelledCorpus,
     ),
     "tag": TextKind(
@@ -208,7 +204,6 @@ KINDS: dict[str, TextKind] = {
         "bert-tiny",
         lambda corpus, options: {"head": "tagging", "labels": corpus.train.classes},
         _tag,
-        classifier,
         corpus=TaggedCorpus,
     ),
     "embed": TextKind(
@@ -216,7 +211,6 @@ KINDS: dict[str, TextKind] = {
         "bert-tiny",
         lambda corpus, options: {"head": "embedding", "labels": ()},
         _embed,
-        classifier,
         corpus=Corpus,
         has_in_batch_negatives=True,
     ),
@@ -225,7 +219,6 @@ KINDS: dict[str, TextKind] = {
         "tiny",
         lambda corpus, options: {},
         _denoise,
-        denoising,
         objective=_denoising,
         begins_with="decoder_start",
         has_mask=True,

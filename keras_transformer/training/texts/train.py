@@ -14,7 +14,7 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import Recipe
+from keras_transformer.training.recipes import Recipe, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.run_directory import RunDirectory
@@ -107,7 +107,7 @@ def train_texts(
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
     if recipe is None:
-        recipe = kind.recipe(preset or kind.default_preset, adapts=options.lora_rank > 0)
+        recipe = recipe_of(task, preset or kind.default_preset, adapts=options.lora_rank > 0)
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
