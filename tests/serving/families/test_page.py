@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.generator import OnnxGenerator
@@ -19,7 +20,7 @@ def visit(browser: Any, serve: Callable[..., Any]) -> Any:
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(serve(head).rest_url)
-        page.wait_for_function(f"document.getElementById('send').textContent === '{button}'")
+        expect(page.locator("#send")).to_have_text(button)
         return page
 
     yield open_page

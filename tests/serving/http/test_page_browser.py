@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from keras_transformer.export import OnnxTranslator
 
@@ -313,12 +314,12 @@ def test_a_key_is_asked_for_once_and_below_a_prefix(
             page.wait_for_selector("#key-dialog[open]")
             page.fill("#key", key)
             page.press("#key", "Enter")
-        page.wait_for_function("document.querySelector('#version').textContent === 'version 1'")
+        expect(page.locator("#version")).to_have_text("version 1")
         translate(page, TEXT)
         assert page.inner_text("#translation") == hypotheses[0].text
         assert not page.is_visible("#key-dialog")
         page.reload()
-        page.wait_for_function("document.querySelector('#version').textContent === 'version 1'")
+        expect(page.locator("#version")).to_have_text("version 1")
         assert not page.is_visible("#key-dialog")
     finally:
         context.close()

@@ -10,6 +10,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from playwright.sync_api import expect
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_transformer.export import OnnxTranslator, export_saved_model
@@ -161,5 +162,5 @@ def test_the_page_offers_languages(
     assert page.inner_text("#translation") == expected[3]
     page.select_option("#source_language", "fra_Latn")
     page.select_option("#target_language", "eng_Latn")
-    page.wait_for_function(f"document.getElementById('translation').innerText == {expected[2]!r}")
+    expect(page.locator("#translation")).to_have_text(expected[2])
     page.context.close()
