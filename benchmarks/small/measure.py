@@ -23,12 +23,15 @@ COST_OF_R_DROP = 1.75
 Flags = Mapping[str, Any]
 
 
-def measure(row: Row, flags: Flags, directory: Path, bert: Path, threads: int) -> dict[str, Any]:
+def measure(
+    row: Row, flags: Flags, seed: int, directory: Path, bert: Path, threads: int
+) -> dict[str, Any]:
     """Trains by the command line and returns the figures of the run.
 
     Args:
         row: Corpus, task and start.
         flags: Flags of `train` beside those of the files, by name with underscores.
+        seed: Of the weights, dropout and the order of the lines.
         directory: Where files and run are written; deleted at the end.
         bert: The run of an encoder that rows with such a start begin with.
         threads: Of the processor.
@@ -39,7 +42,8 @@ def measure(row: Row, flags: Flags, directory: Path, bert: Path, threads: int) -
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     run = directory / "run"
-    given = {**_data(row, directory), **_start(row, bert), "output": run, "threads": threads}
+    given = {**_data(row, directory), **_start(row, bert), "output": run}
+    given |= {"seed": seed, "threads": threads}
     keras.backend.clear_session()
     started = time.process_time()
     if main(["train", *_as_arguments({**given, **flags})]):
