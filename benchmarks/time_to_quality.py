@@ -35,14 +35,14 @@ from keras_transformer import (
 )
 from keras_transformer.cli.flags.products import Products, choose_products
 from keras_transformer.export import export_onnx
-from keras_transformer.training.loop.compiling import compile_transformer
-from keras_transformer.training.run.checkpoints import (
+from keras_transformer.runs.checkpoints import (
     average_checkpoints,
     checkpoint_step,
     list_checkpoints,
 )
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.options import TrainPlan
-from keras_transformer.training.run.run_directory import RunDirectory
 
 SEARCH = {"beam_size": 5, "length_penalty": 1.0, "length_penalty_type": "exponent"}
 _PACKAGES = ("tensorflow", "keras", "numpy")

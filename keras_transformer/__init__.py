@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
     from keras_transformer.models.transformer import Transformer, build_transformer
     from keras_transformer.pretrained.recognise import from_pretrained
+    from keras_transformer.runs.finished_run import load_run
+    from keras_transformer.runs.run_directory import (
+        load_min_score,
+        load_search,
+        load_training_text,
+    )
     from keras_transformer.runtime.encoder import OnnxEncoder
     from keras_transformer.runtime.generator import OnnxGenerator
     from keras_transformer.runtime.translator import OnnxTranslator
@@ -55,12 +61,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.loss.metrics import Perplexity, TokenAccuracy
     from keras_transformer.training.optimizer.schedule import WarmupSchedule
     from keras_transformer.training.run.options import TrainOptions
-    from keras_transformer.training.run.run_directory import (
-        load_min_score,
-        load_search,
-        load_training_text,
-    )
-    from keras_transformer.training.run.train import load_run, train
+    from keras_transformer.training.run.train import train
     from keras_transformer.training.texts.train import train_texts
     from keras_transformer.translation.by_sentence import SentenceTranslator
 
@@ -158,11 +159,11 @@ _HOMES = {
     "encode_pairs": "data.encoding.encode",
     "evaluation_batches": "data.batching.batches",
     "from_pretrained": "pretrained.recognise",
-    "load_min_score": "training.run.run_directory",
-    "load_search": "training.run.run_directory",
-    "load_run": "training.run.train",
+    "load_min_score": "runs.run_directory",
+    "load_search": "runs.run_directory",
+    "load_run": "runs.finished_run",
     "load_tfds": "data.sources.tfds",
-    "load_training_text": "training.run.run_directory",
+    "load_training_text": "runs.run_directory",
     "read_labelled": "data.sources.texts",
     "read_lines": "data.sources.files",
     "read_parallel": "data.sources.files",

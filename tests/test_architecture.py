@@ -22,6 +22,7 @@ ORDER = (
     ("layers",),
     ("models",),
     ("pretrained",),
+    ("runs",),
     ("decoding",),
     ("evaluation",),
     ("training",),

@@ -16,8 +16,9 @@ from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import exact_match
 from keras_transformer.export import export_onnx
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 
 WORDS = [consonant + vowel for consonant in "bdkmst" for vowel in "aeiou"][:24]
 # Every word is a piece of its own: 24, with 10 letters, the blank and 4 special ids.

@@ -19,6 +19,8 @@ from keras_transformer.decoding.single_stack.encoder import TextEncoder
 from keras_transformer.decoding.single_stack.generator import Generator
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx, export_saved_model
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.search.options import SearchOptions
@@ -26,8 +28,6 @@ from keras_transformer.serving.families.encoder import ServedEncoder
 from keras_transformer.serving.families.generator import ServedGenerator
 from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run
 
 pytestmark = pytest.mark.usefixtures("few_updates")
 

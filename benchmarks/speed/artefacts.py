@@ -158,7 +158,7 @@ def make_ordered(write_run: Callable[[str, Path], None], export: Export) -> None
         write_run: Takes a size's name and a directory and writes a random run there.
         export: Takes what `load_run` returns, a part's name and a directory, and writes the part.
     """
-    from keras_transformer.training.run.train import load_run
+    from keras_transformer.runs.finished_run import load_run
 
     order = json.loads(sys.argv[1])
     folder, run = Path(order["folder"]), order["run"] and Path(order["run"])

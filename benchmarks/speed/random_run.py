@@ -12,8 +12,8 @@ import numpy as np
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 from keras_transformer.models.transformer import build_transformer
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 
 from .ending_run import let_it_end
 from .sizes import Size

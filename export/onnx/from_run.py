@@ -18,8 +18,8 @@ from .shortlists.files import read_shortlist
 from .shortlists.parallel_text import CANDIDATES, train_shortlist
 
 from keras_transformer.models.transformer import Transformer  # isort: skip
-from keras_transformer.training.run.train import load_run  # isort: skip
-from keras_transformer.training.run.run_directory import RunDirectory  # isort: skip
+from keras_transformer.runs.finished_run import load_run  # isort: skip
+from keras_transformer.runs.run_directory import RunDirectory  # isort: skip
 
 
 class OnnxKeywords(TypedDict, total=False):

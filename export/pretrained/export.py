@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from keras_transformer.models.families import AnyModel
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run
 
 from ..inputs import check_inputs, in_float32
 from ..placement import placed

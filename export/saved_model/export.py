@@ -34,13 +34,13 @@ except ModuleNotFoundError as error:
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import with_defaults
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run
 
 from ..placement import placed
 from .settings import DESCRIPTION_FILE, SignatureKind, check_settings

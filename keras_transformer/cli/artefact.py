@@ -12,8 +12,8 @@ from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import limit_threads, load_training
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.path_kinds import describe_path, is_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
@@ -174,7 +174,10 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
         ImportError: The extra [train] is not installed.
     """
     check_finished_run(directory)
-    return load_training().load_run(directory)
+    load_training()
+    from keras_transformer.runs.finished_run import load_run
+
+    return load_run(directory)
 
 
 def check_finished_run(directory: Path) -> None:

@@ -18,11 +18,11 @@ from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.recipes import Recipe, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output

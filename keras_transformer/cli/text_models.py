@@ -17,7 +17,7 @@ from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import limit_threads
 from keras_transformer.config.encoder_only import EncoderHead
 from keras_transformer.generation.text_generator import TextGenerator
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 

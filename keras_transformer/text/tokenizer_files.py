@@ -11,6 +11,8 @@ from keras_transformer.text.tokenizer import Tokenizer
 SHARED = "tokenizer"
 SOURCE = "source_tokenizer"
 TARGET = "target_tokenizer"
+# Those of source and target: the same object twice if there is one vocabulary.
+Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 def save_tokenizers(directory: Path, source: Tokenizer, target: Tokenizer) -> tuple[str, str]:
@@ -29,9 +31,7 @@ def save_tokenizers(directory: Path, source: Tokenizer, target: Tokenizer) -> tu
     return names
 
 
-def load_tokenizers(
-    directory: Path, existing: Callable[[str], Path]
-) -> tuple[Tokenizer, Tokenizer]:
+def load_tokenizers(directory: Path, existing: Callable[[str], Path]) -> Tokenizers:
     """Reads source and target tokenizer; the same object if they share a vocabulary.
 
     Args:

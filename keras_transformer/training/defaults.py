@@ -5,9 +5,9 @@ returns a recipe.
 from typing import Any
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.recipes import RECIPES, Recipe, fine_tuning
 from keras_transformer.training.run.model_config import DEFAULT_PRESET
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 def default_recipe(

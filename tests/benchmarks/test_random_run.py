@@ -11,7 +11,7 @@ from speed.sizes import SIZES
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import build_transformer
-from keras_transformer.training.run.train import load_run
+from keras_transformer.runs.finished_run import load_run
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 

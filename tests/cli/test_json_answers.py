@@ -10,9 +10,9 @@ import pytest
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import Hypothesis
 from keras_transformer.text.tokenizer import train_tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.understanding.masks import MissingMaskError
 from keras_transformer.understanding.results import Classification, Filling, WordTag
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.cli import single_texts
-from keras_transformer.training.run.train import load_run
+from keras_transformer.runs.finished_run import load_run
 
 LINES = [
     f"a {colour} {thing} runs" for colour in ("red", "blue") for thing in ("dog", "cat", "man")

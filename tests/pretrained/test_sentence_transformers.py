@@ -15,7 +15,7 @@ from keras_transformer import OnnxEncoder, TextEncoder
 from keras_transformer.export import export_onnx, export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
-from keras_transformer.training.run.train import load_run
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.transfer.import_run import import_run
 from tools.covering import sampled
 

@@ -72,8 +72,8 @@ def runs(folder: Path) -> list[Path]:
 
 def trained_run(directory: Path, *, load: bool = False) -> str:
     """Reads a run directory; returns a digest of it, with its weights if they are loaded."""
-    from keras_transformer.training.run.run_directory import RunDirectory
-    from keras_transformer.training.run.train import load_run
+    from keras_transformer.runs.finished_run import load_run
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(directory)
     read = (run.load_config(), run.load_training_text(), run.load_min_score(), run.load_search())

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.training.run.train import load_run
+from keras_transformer.runs.finished_run import load_run
 
 from .. import artefacts
 from ..serving import Engine, serve

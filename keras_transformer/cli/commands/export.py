@@ -15,9 +15,9 @@ from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.distribution import install_command
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

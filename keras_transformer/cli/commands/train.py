@@ -32,11 +32,12 @@ from keras_transformer.cli.keras_side import (
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.single_texts import single_stack_fields, text_recipe, train_on_texts
 from keras_transformer.config import PRESETS, SpecialIds
+from keras_transformer.runs.checkpoints import checkpoint_step, list_to_resume
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.defaults import default_recipe
 from keras_transformer.training.recipes import Recipe
-from keras_transformer.training.run.checkpoints import checkpoint_step, list_to_resume
 from keras_transformer.training.run.model_config import (
     DEFAULT_PRESET,
     model_config,
@@ -44,7 +45,6 @@ from keras_transformer.training.run.model_config import (
 )
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli.parser import CommandParser, flags_in_errors
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.defaults import search_options, taken
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 
 # The heading of the flags in the help of each command.
 TITLE = "search; what is left out is the model's own if it was imported with it, else the default"

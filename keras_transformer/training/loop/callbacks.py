@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
+from keras_transformer.runs.history import History
 from keras_transformer.training.plan.pace import Pace
-from keras_transformer.training.run.history import History
 
 
 class RoundProgress(keras.callbacks.ProgbarLogger):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.runs.checkpoints import average_checkpoints, checkpoint_step
+from keras_transformer.runs.history import History
 from keras_transformer.training.loop.training_model import TrainingModel
-from keras_transformer.training.run.checkpoints import average_checkpoints, checkpoint_step
-from keras_transformer.training.run.history import History
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.run.recovery import average_merged, average_newest, restore_best
 

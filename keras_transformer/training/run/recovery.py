@@ -11,8 +11,7 @@ import keras
 import numpy as np
 
 from keras_transformer.models.lora.adaptation import merge_low_rank
-from keras_transformer.training.loop.training_model import TrainingModel
-from keras_transformer.training.run.checkpoints import (
+from keras_transformer.runs.checkpoints import (
     DamagedCheckpointError,
     average_checkpoints,
     check_whole,
@@ -21,7 +20,8 @@ from keras_transformer.training.run.checkpoints import (
     list_to_resume,
     load_checkpoint,
 )
-from keras_transformer.training.run.history import History
+from keras_transformer.runs.history import History
+from keras_transformer.training.loop.training_model import TrainingModel
 
 Model = TypeVar("Model", bound=keras.Model)
 

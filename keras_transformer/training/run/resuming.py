@@ -8,10 +8,8 @@ from typing import Any
 
 from keras_transformer.config.families import CONFIG, MODEL, config_class, config_from_dict
 from keras_transformer.data.sources.digest import TEXT_SHA256
-from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
-from keras_transformer.training.run.history import History
-from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.run_directory import (
+from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import (
     BAD_BATCH,
     CHECKPOINTS,
     LOGS,
@@ -20,6 +18,8 @@ from keras_transformer.training.run.run_directory import (
     TRAINING,
     RunDirectory,
 )
+from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
+from keras_transformer.training.run.options import TrainOptions, TrainPlan
 
 # These decide how long to train, on which devices, with how much memory, and how to use the
 # checkpoints; not what the checkpoints hold.

@@ -14,13 +14,11 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
-from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import SEARCH, RunDirectory
+from keras_transformer.runs.run_directory import SEARCH, RunDirectory
+from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.training.transfer.parts import choices_to_take, into_translation
 from keras_transformer.training.transfer.weights import Transfer, set_weights, take_from_run
 from keras_transformer.training.transfer.zero_start import keep_zero_start
-
-Tokenizers = tuple[Tokenizer, Tokenizer]
 
 # Decided by the vocabularies.
 _SIZES = {"source_vocab_size", "target_vocab_size"}

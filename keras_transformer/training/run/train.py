@@ -12,9 +12,9 @@ import keras
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.keras_backend import require_tensorflow_backend
-from keras_transformer.models.files.model_file import load_model_file
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
-from keras_transformer.text.tokenizer_files import check_vocabularies
+from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.training.defaults import default_recipe
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import WORD_LEVEL, Recipe
@@ -24,8 +24,7 @@ from keras_transformer.training.run.model_config import (
 )
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
+from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import Verbose, run_training
 from keras_transformer.training.tasks.training_data import Vocabulary
 from keras_transformer.training.tasks.translation import Translation
@@ -153,22 +152,3 @@ def _check_types(corpus: object, tokenizers: object) -> None:
             "tokenizers must be those of source and target, got one Tokenizer: give it twice, "
             "(tokenizer, tokenizer), for a shared vocabulary."
         )
-
-
-def load_run(directory: str | os.PathLike[str]) -> tuple[Any, Tokenizer, Tokenizer]:
-    """Loads a finished run: its model and both tokenizers (one object if they are shared).
-
-    The model is a `Transformer`, or an `EncoderOnly` or `DecoderOnly`, which have one tokenizer.
-
-    Raises:
-        FileNotFoundError: A file is missing, or the run has not finished.
-        ValueError: A file is damaged, or a tokenizer is not the model's.
-    """
-    run = RunDirectory(Path(directory))
-    run.check_finished()
-    model, tokenizers = load_model_file(run.model), run.load_tokenizers()
-    try:
-        check_vocabularies(model.config, *tokenizers)
-    except ValueError as error:
-        raise ValueError(f"{run.path}: {error}") from error
-    return model, *tokenizers

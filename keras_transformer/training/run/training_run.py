@@ -22,6 +22,16 @@ from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file, save_model
 from keras_transformer.models.lora.adaptation import without_low_rank
+from keras_transformer.runs.checkpoints import (
+    checkpoint_bytes,
+    checkpoint_path,
+    interrupted_path,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.loop.callbacks import (
     EndRounds,
     LearningRateLog,
@@ -41,24 +51,14 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.plan.lines import plan_lines
 from keras_transformer.training.plan.pace import Pace, make_plan
 from keras_transformer.training.recipes import Recipe
-from keras_transformer.training.run.checkpoints import (
-    checkpoint_bytes,
-    checkpoint_path,
-    interrupted_path,
-    load_checkpoint,
-    prune_checkpoints,
-    save_checkpoint,
-)
 from keras_transformer.training.run.feed import Feed
 from keras_transformer.training.run.final_model import set_final_weights
-from keras_transformer.training.run.history import History
 from keras_transformer.training.run.loss_record import LossRecord
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.recovery import (
     restore_newest,
 )
 from keras_transformer.training.run.resuming import history_to_resume
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.whole_files import no_room_error

@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.models.families import AnyModel
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainPlan
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.training_data import TrainingData
 
 

@@ -17,11 +17,11 @@ from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
+from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.starting_point import Tokenizers
 
 
 @dataclasses.dataclass(frozen=True)

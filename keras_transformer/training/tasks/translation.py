@@ -11,13 +11,14 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models import Transformer, build_transformer
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.model_config import vocabulary_of
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.starting_point import StartingPoint, Tokenizers
+from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.calibration import calibrate
 from keras_transformer.training.tasks.training_data import (
     TrainingData,

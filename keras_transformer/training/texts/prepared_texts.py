@@ -8,9 +8,9 @@ from collections.abc import Callable
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.prepared.text_batches import ShardedTexts
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.training_data import TrainingData, check_prepared_length
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import TextKind

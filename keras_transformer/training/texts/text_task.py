@@ -14,13 +14,13 @@ from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel

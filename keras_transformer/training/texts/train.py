@@ -12,12 +12,12 @@ import keras
 from keras_transformer.config.checks import check_choice
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.keras_backend import require_tensorflow_backend
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import Recipe, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import Verbose, run_training
 from keras_transformer.training.texts.model_config import in_trained_order, text_model_config

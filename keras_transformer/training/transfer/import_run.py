@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from keras_transformer.pretrained.recognise import read_pretrained
-from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
-from keras_transformer.training.transfer.finished_run import write_finished_run
+from keras_transformer.runs.finished_run import write_finished_run
+from keras_transformer.runs.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.whole_files import check_output
 
 

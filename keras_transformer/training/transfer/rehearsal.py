@@ -12,9 +12,9 @@ from keras_transformer.data.sources.tsv import read_tsv
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.piece_probabilities import piece_probabilities
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.tasks.validation_translations import search_limits
 from keras_transformer.whole_files import write_text
 

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.runs.finished_run import load_run, write_finished_run
+from keras_transformer.runs.run_directory import IMPORTED, SEARCH, RunDirectory
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import IMPORTED, SEARCH, RunDirectory
-from keras_transformer.training.run.train import load_run
-from keras_transformer.training.transfer.finished_run import write_finished_run
 from keras_transformer.whole_files import check_output
 
 # The entry in `training.json` of a run that came about so.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.transfer.parts import differing_choices
 
 # How the path of a matrix of learned positions ends.

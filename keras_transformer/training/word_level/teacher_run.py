@@ -9,9 +9,10 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.files.model_file import load_model_file
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.starting_point import Tokenizers, run_digest
+from keras_transformer.training.run.starting_point import run_digest
 from keras_transformer.training.word_level.training_model import Teacher
 
 # What decides the ids that a model reads and the distributions that it gives.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import keras_transformer.export
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 
 
 @pytest.fixture

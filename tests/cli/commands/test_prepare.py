@@ -5,7 +5,7 @@ import json
 import pytest
 
 from keras_transformer.cli.commands import prepare
-from keras_transformer.training.run.train import load_run
+from keras_transformer.runs.finished_run import load_run
 
 
 @pytest.fixture

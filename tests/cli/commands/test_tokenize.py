@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import train_tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 
 SOURCE, TARGET = (
     train_tokenizer([text] * 2, 24, "bpe") for text in ("the red house stands", "la casa roja esta")

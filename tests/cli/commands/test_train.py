@@ -14,10 +14,10 @@ from keras_transformer.cli.commands import train
 from keras_transformer.cli.corpora import DataOptions, read_corpus
 from keras_transformer.cli.flags.training import DEMO_TRAINING
 from keras_transformer.config import TransformerConfig
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.loop.interrupts import Terminated
 from keras_transformer.training.recipes import RECIPES, fine_tuning
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @pytest.fixture

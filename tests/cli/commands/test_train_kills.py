@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_transformer.training.run.checkpoints import list_checkpoints
+from keras_transformer.runs.checkpoints import list_checkpoints
 from keras_transformer.training.run.loss_record import read_losses
 
 KILLS = 2

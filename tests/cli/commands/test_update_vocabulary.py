@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli import main
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 
 MODEL = Path(__file__).parents[2] / "fixtures" / "translators" / "t5"
 

@@ -12,8 +12,8 @@ import pytest
 
 from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.import_run import import_run
 
 T5 = {

@@ -16,9 +16,9 @@ from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabulary
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.piece_probabilities import piece_probabilities
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.import_run import import_run
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "translators" / "marian_tagged"

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.cli import main
 from keras_transformer.export import OnnxTranslator
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 
 ROOT = Path(__file__).parents[3]
 MODEL = ROOT / "tests" / "fixtures" / "translators" / "marian"

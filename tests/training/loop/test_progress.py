@@ -14,8 +14,8 @@ from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import corpus_scores
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.run.train import train
 from keras_transformer.training.tasks.validation_translations import spread
 

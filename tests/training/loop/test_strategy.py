@@ -19,11 +19,11 @@ import tensorflow as tf
 
 from keras_transformer.data.batching.batches import batches_per_epoch, evaluation_batches
 from keras_transformer.data.encoding.encode import EncodedPairs
+from keras_transformer.runs.checkpoints import list_checkpoints
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.loop.strategy import Replicas, open_replicas, rows_of, share_rows
-from keras_transformer.training.run.checkpoints import list_checkpoints
 from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run
 
 STEPS = 24
 # Pairs of very different lengths in small batches: some hold a single row, which one replica takes.

@@ -15,9 +15,9 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.runs.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loop.interrupts import Terminated
-from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train

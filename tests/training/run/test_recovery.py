@@ -6,13 +6,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.training.run.checkpoints import (
+from keras_transformer.runs.checkpoints import (
     DamagedCheckpointError,
     checkpoint_path,
     load_checkpoint,
     save_checkpoint,
 )
-from keras_transformer.training.run.history import History
+from keras_transformer.runs.history import History
 from keras_transformer.training.run.recovery import average_newest, restore_best, restore_newest
 
 

@@ -9,11 +9,11 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.digest import TEXT_SHA256
-from keras_transformer.training.run.checkpoints import checkpoint_path
-from keras_transformer.training.run.history import History
+from keras_transformer.runs.checkpoints import checkpoint_path
+from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.run.resuming import history_to_resume, refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 def settings(**options: Any) -> dict[str, Any]:

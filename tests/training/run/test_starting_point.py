@@ -13,11 +13,12 @@ from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.streams import ParallelFiles
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.training.recipes import fine_tuning
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 
 pytestmark = pytest.mark.usefixtures("few_updates")
 

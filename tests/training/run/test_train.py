@@ -18,10 +18,11 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.data.batching.batches import batches_per_epoch
 from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.runs.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 
 SETTINGS: dict[str, Any] = {
     "overrides": {

@@ -6,10 +6,11 @@ import pytest
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import load_min_score
 from keras_transformer.search.confidence import calibrated, token_score
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import load_min_score
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 
 pytestmark = pytest.mark.usefixtures("few_updates")
 

@@ -13,9 +13,9 @@ from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.decoding.single_stack.encoder import TextEncoder
 from keras_transformer.models.families import build_model
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.loop.compiling import compile_training
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.train import load_run
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.train import train_texts
 

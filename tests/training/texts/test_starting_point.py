@@ -10,9 +10,10 @@ import pytest
 from single_texts import BOTH_SIZES, LINES, PLAIN, VOCABULARY, labelled, weights
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.text.tokenizer import train_tokenizer
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 

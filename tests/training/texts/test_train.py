@@ -12,9 +12,10 @@ from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 

@@ -12,8 +12,8 @@ import yaml
 from keras_transformer import Translator, from_pretrained, load_run, train
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.export import export_pretrained
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.training.transfer.import_run import import_run
 
 pytestmark = pytest.mark.usefixtures("few_updates")

@@ -13,10 +13,11 @@ from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
 from keras_transformer.models.families import build_model
 from keras_transformer.models.lora.adaptation import adapt_low_rank, without_low_rank
+from keras_transformer.runs.checkpoints import list_checkpoints
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.loop.compiling import compile_transformer
-from keras_transformer.training.run.checkpoints import list_checkpoints
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.train import train_texts
 
 pytestmark = pytest.mark.usefixtures("few_updates")

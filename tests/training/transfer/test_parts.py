@@ -12,8 +12,9 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import TextCorpus, Texts
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.train import train_texts
 from keras_transformer.training.transfer.parts import (
     differing_choices,

@@ -12,7 +12,7 @@ from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.data.sources.tsv import read_tsv
-from keras_transformer.training.run.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.texts.train import train_texts
 from keras_transformer.training.transfer.rehearsal import made_pairs
 

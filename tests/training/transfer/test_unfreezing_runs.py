@@ -10,10 +10,11 @@ import pytest
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
-from keras_transformer.training.run.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.runs.checkpoints import checkpoint_step, list_checkpoints
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run, train
+from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.train import train_texts
 
 pytestmark = pytest.mark.usefixtures("few_updates")

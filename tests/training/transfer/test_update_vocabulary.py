@@ -10,10 +10,10 @@ import pytest
 from keras_transformer import Translator
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.families import build_model
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import RunDirectory
-from keras_transformer.training.run.train import load_run
 from keras_transformer.training.transfer.update_vocabulary import update_vocabulary
 
 WORDS = ["Kubernetes", "xylophone"]

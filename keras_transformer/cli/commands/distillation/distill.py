@@ -38,11 +38,11 @@ from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.comparison import compare, table
 from keras_transformer.distillation.targets import student_pairs
 from keras_transformer.distillation.translations import Translations, share_of
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.recipes import RECIPES, WORD_LEVEL, Recipe
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, check_settings, refuse_to_overwrite
-from keras_transformer.training.run.run_directory import RunDirectory
 from keras_transformer.whole_files import check_output, write_text
 
 RECORD = "distillation.json"

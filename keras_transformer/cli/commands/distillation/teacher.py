@@ -13,8 +13,8 @@ from keras_transformer.cli.keras_side import load_training
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.distillation.targets import Targets
 from keras_transformer.distillation.translations import check_share
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import LengthPenaltyType, SearchOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

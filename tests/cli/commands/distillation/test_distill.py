@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runtime import workers
 from keras_transformer.runtime.onnx_graphs import sessions
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run.model_config import model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.run_directory import RunDirectory
 
 
 @pytest.fixture

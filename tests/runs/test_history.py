@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.training.run.history import History
+from keras_transformer.runs.history import History
 
 
 def made(**losses: float) -> History:

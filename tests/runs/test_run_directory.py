@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.training.run.history import History
-from keras_transformer.training.run.run_directory import (
+from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import (
     RunDirectory,
     load_min_score,
     load_search,
     load_training_text,
 )
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_config_of_other_types_is_named(run: RunDirectory, values: dict) -> No
 
 
 def test_a_runs_files_are_named_without_loading_keras() -> None:
-    command = "import sys, keras_transformer.training.run.run_directory; print(*sys.modules)"
+    command = "import sys, keras_transformer.runs.run_directory; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, check=True
     )

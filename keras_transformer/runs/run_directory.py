@@ -12,13 +12,13 @@ from typing import Any
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
 from keras_transformer.path_kinds import describe_path, is_run
+from keras_transformer.runs.checkpoints import list_to_resume
+from keras_transformer.runs.history import CRITERION, STEP, History
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.training.run.checkpoints import list_to_resume
-from keras_transformer.training.run.history import CRITERION, STEP, History
 from keras_transformer.whole_files import remove_partials, write_text
 
 TRAINING = "training.json"

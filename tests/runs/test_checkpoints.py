@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.models import build_transformer
-from keras_transformer.training.loop.compiling import compile_transformer
-from keras_transformer.training.run.checkpoints import (
+from keras_transformer.runs.checkpoints import (
     average_checkpoints,
     checkpoint_path,
     checkpoint_step,
@@ -17,6 +16,7 @@ from keras_transformer.training.run.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
+from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.run.options import TrainPlan
 
 
