@@ -122,7 +122,7 @@ def _score(row: Row, run: Path) -> float:
     model, source, target = load_run(run)
     if row.metric == "accuracy":
         labels, texts = zip(*row.test, strict=True)
-        found = TextEncoder(model, source).classify(list(texts))
+        found = TextEncoder(model, source, long_texts="cut").classify(list(texts))
         return 100 * sum(a == b.label for a, b in zip(labels, found, strict=True)) / len(labels)
     if row.metric == "perplexity":
         texts = [text for (text,) in row.test]
