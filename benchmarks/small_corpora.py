@@ -11,6 +11,7 @@ OUTPUT, and what has one is not run again. Prints the table of what OUTPUT has.
 
 import argparse
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,13 @@ def _run(row: Row, output: Path, bert: Path, *, search: bool) -> None:
         for one in _results(output):
             if (one["row"], one["flags"], one["seed"]) == (row.name, flags, seed):
                 return one
-        figures = measure(row, flags, seed, place, bert, _THREADS)
+        try:
+            figures = measure(row, flags, seed, place, bert, _THREADS)
+        except RuntimeError:
+            # A configuration may be refused, as one with more pieces than a corpus has.
+            if not flags:
+                raise
+            figures = {"score": math.inf if row.metric == "perplexity" else 0.0}
         found = {"row": row.name, "metric": row.metric, "flags": flags, "seed": seed, **figures}
         with output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")

@@ -45,6 +45,9 @@ _TEXTS = tuple(
     for warmup, dropout, share in ((0.1, 0.1, 1), (0.1, 0.3, 1), (0.06, 0.1, 0.5))
 ) + ((0.003, 2048, 0.1, 0.1, 1), (0.001, 1024, 0.25, 0.1, 1))
 
+# Of the defaults' pieces, in turns.
+_PIECES = (1, 0.5, 0.7, 1.2)
+
 
 def configurations(row: Row, default: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields twenty, each with as many updates as cost what the defaults did.
@@ -68,11 +71,14 @@ def configurations(row: Row, default: dict[str, Any]) -> Iterator[dict[str, Any]
             }
         return
     factor = 2 if row.start == "BERT, LoRA" else 1
-    for rate, tokens, warmup, dropout, share in _TEXTS:
+    for number, (rate, tokens, warmup, dropout, share) in enumerate(_TEXTS):
+        pieces = default["vocab_size"] * _PIECES[number % len(_PIECES)]
         yield {
             **_updates(default["cost"] * share, tokens, warmup),
             "learning_rate": rate * factor,
             "model.dropout": dropout,
+            # A BERT has its own vocabulary.
+            **({"vocab_size": round(pieces)} if row.start == "scratch" else {}),
         }
 
 

@@ -23,7 +23,11 @@ from keras_transformer.text.training_feed import (
     check_text,
     training_error,
 )
-from keras_transformer.text.vocabulary_size import BYTE_FALLBACK_FROM, CharacterCount
+from keras_transformer.text.vocabulary_size import (
+    BYTE_FALLBACK_FROM,
+    CHARACTERS_A_PIECE,
+    CharacterCount,
+)
 from keras_transformer.whole_files import write_bytes
 
 ModelType = Literal["unigram", "bpe"]
@@ -222,19 +226,25 @@ def _without_mask(special_ids: SpecialIds) -> SpecialIds:
 
 
 def train_fitting_tokenizer(
-    sentences: Sequence[str], vocab_size: int | None, model_type: ModelType = "unigram", **more: Any
+    sentences: Sequence[str],
+    vocab_size: int | None,
+    model_type: ModelType = "unigram",
+    *,
+    characters_a_piece: int = CHARACTERS_A_PIECE,
+    **more: Any,
 ) -> Tokenizer:
     """As `train_tokenizer`, with as many pieces as the sentences can teach if no number is given.
 
     Args:
         sentences: The training texts.
         vocab_size: Number of ids; None for one that suits the texts.
-        model_type: As for `train_tokenizer`, as are the others.
+        model_type: As for `train_tokenizer`.
+        characters_a_piece: How many there are for each piece if no number is given.
         **more: Its other arguments.
     """
     if vocab_size is not None:
         return train_tokenizer(sentences, vocab_size, model_type, **more)
-    size = CharacterCount(sentences).vocabulary_size()
+    size = CharacterCount(sentences).vocabulary_size(characters_a_piece)
     try:
         return train_tokenizer(sentences, size, model_type, **more)
     except TooManyPiecesError as error:

@@ -9,12 +9,15 @@ from keras_transformer.config.special_ids import SpecialIds
 MOST_PIECES = 8_000
 # 256 byte pieces are a fair price for "no text is ever unknown" from this size on, not below.
 BYTE_FALLBACK_FROM = 1024
-_CHARACTERS_A_PIECE = 300
+# Of the training text for each piece, so that one is seen often enough to be written.
+CHARACTERS_A_PIECE = 300
 # The special ones, and what stands for a space.
 _WITHOUT_LETTERS = len(SpecialIds().without_text) + 1
 
 
-def vocabulary_size(characters: int, letters: int, most: int = MOST_PIECES) -> int:
+def vocabulary_size(
+    characters: int, letters: int, most: int = MOST_PIECES, of_each: int = CHARACTERS_A_PIECE
+) -> int:
     """Returns how many pieces a corpus can teach: one for each 300 characters.
 
     It is enough for each letter, however short the corpus is.
@@ -23,11 +26,12 @@ def vocabulary_size(characters: int, letters: int, most: int = MOST_PIECES) -> i
         characters: How many there are.
         letters: How many different ones.
         most: What suits a large corpus, and is taken from it on.
+        of_each: Characters for each piece.
     """
     least = letters + _WITHOUT_LETTERS + 1
     if least >= BYTE_FALLBACK_FROM:
         least += 256
-    return max(least, min(most, characters // _CHARACTERS_A_PIECE))
+    return max(least, min(most, characters // of_each))
 
 
 class CharacterCount:
@@ -48,7 +52,7 @@ class CharacterCount:
         self.characters += len(text)
         self._seen.update(text)
 
-    def vocabulary_size(self) -> int:
-        """Returns how many pieces the texts can teach."""
+    def vocabulary_size(self, of_each: int = CHARACTERS_A_PIECE) -> int:
+        """Returns how many pieces the texts can teach, at so many characters for each."""
         letters = set(unicodedata.normalize("NFKC", "".join(self._seen)))
-        return vocabulary_size(self.characters, len(letters))
+        return vocabulary_size(self.characters, len(letters), of_each=of_each)

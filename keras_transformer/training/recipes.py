@@ -13,7 +13,11 @@ from typing import Any, Literal
 from keras_transformer.config import TransformerConfig
 
 # The rule of the vocabulary stands where texts are counted, and belongs to these.
-from keras_transformer.text.vocabulary_size import MOST_PIECES, vocabulary_size
+from keras_transformer.text.vocabulary_size import (
+    CHARACTERS_A_PIECE,
+    MOST_PIECES,
+    vocabulary_size,
+)
 
 MOST_UPDATES_OF_A_ROUND = 1000
 _FEWEST_BATCHES = 16
@@ -28,6 +32,7 @@ __all__ = [
     "Recipe",
     "averaged_checkpoints",
     "batch_tokens",
+    "characters_a_piece",
     "classifier",
     "denoising",
     "epochs",
@@ -108,6 +113,9 @@ RECIPES: dict[str, Recipe] = {
     "gpt2-medium": _LARGE_TEXTS,
     "llama-tiny": _SMALL_DECODERS,
 }
+# Tasks whose models read pieces and write none.
+_READING = ("classify", "tag", "embed")
+_CHARACTERS_A_PIECE_READ = 50
 # Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
 WORD_LEVEL = 0.5
 # A classifier (Devlin et al. 2018, A.3): few passes, smaller steps. The smaller the model, the
@@ -140,7 +148,7 @@ def recipe_of(task: str, preset: str, *, adapts: bool = False) -> Recipe:
     """
     if task == "denoising":
         return denoising(preset)
-    if task in ("classify", "tag", "embed"):
+    if task in _READING:
         return classifier(preset, adapts=adapts)
     return RECIPES[preset]
 
@@ -229,6 +237,14 @@ def round_steps(usual_epochs: int, updates_per_epoch: int, updates: int) -> int:
     """
     shortest = math.ceil(updates / usual_epochs)
     return min(updates, MOST_UPDATES_OF_A_ROUND, max(shortest, updates_per_epoch))
+
+
+def characters_a_piece(task: str) -> int:
+    """Returns for how many characters of the texts a vocabulary has a piece.
+
+    A model that only reads learns from pieces that are too rare to be written.
+    """
+    return _CHARACTERS_A_PIECE_READ if task in _READING else CHARACTERS_A_PIECE
 
 
 def averaged_checkpoints(usual: int, usual_epochs: int, rounds: int) -> int:

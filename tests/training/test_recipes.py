@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.text.vocabulary_size import CHARACTERS_A_PIECE
 from keras_transformer.training import recipes
 from keras_transformer.training.recipes import RECIPES, Recipe
 
@@ -84,6 +85,12 @@ def test_a_vocabulary_has_a_piece_for_each_letter_and_no_more_than_a_corpus_can_
     assert size > letters
     assert size <= max(recipes.MOST_PIECES, letters + 300)
     assert size <= recipes.vocabulary_size(characters + 1000, letters)
+    assert size <= recipes.vocabulary_size(characters, letters, of_each=50)
+
+
+def test_what_only_reads_has_more_pieces() -> None:
+    of_each = {task: recipes.characters_a_piece(task) for task in ("classify", "causal-lm")}
+    assert of_each["classify"] < of_each["causal-lm"] == CHARACTERS_A_PIECE
 
 
 @given(COUNTS, st.sampled_from([1024, 2048, 16_384]), st.integers(2, 1024))
