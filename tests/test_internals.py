@@ -1,4 +1,5 @@
-"""Names of libraries that are not public: docs/internals.md lists each with its reason."""
+"""docs/internals: the files that it lists exist, and so do names of libraries that are not public,
+each with its reason."""
 
 import ast
 import re
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+INTERNALS = ROOT / "docs" / "internals"
 FILES = [path for top in ("keras_transformer", "export") for path in (ROOT / top).rglob("*.py")]
 ROWS = re.findall(
     r"^\| `([\w.]+)` \| `([\w./]+)` \| (.+) \|$",
-    (ROOT / "docs" / "internals.md").read_text(encoding="utf-8"),
+    (INTERNALS / "private_names.md").read_text(encoding="utf-8"),
     flags=re.MULTILINE,
 )
 # Private by their look, but documented by Python.
@@ -62,3 +64,14 @@ def test_no_other_private_name_of_a_library_is_used() -> None:
     used = {name for tree in trees for name in private_names(tree)}
     listed = {name.rpartition(".")[2] for name, _, _ in ROWS}
     assert used - own - DOCUMENTED <= listed
+
+
+@pytest.mark.parametrize("page", ["request.md", "source_sentence.md", "training_option.md"])
+def test_every_file_of_a_way_exists(page: str) -> None:
+    text = (INTERNALS / page).read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+/(?:\w+\.py)?)`", text)
+    assert len(named) > 8
+    package = ROOT / "keras_transformer"
+    assert [
+        name for name in named if not (package / name).exists() and not (ROOT / name).exists()
+    ] == []

@@ -1,4 +1,4 @@
-"""Links between README, changelog and docs: file and heading exist."""
+"""Links between the pages of the project: file and heading exist."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The changelog names files of its time.
+HISTORY = ROOT / "CHANGELOG.md"
+PAGES = [
+    HISTORY,
+    *sorted(path for path in ROOT.glob("*.md") if path != HISTORY),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+]
 FOLDERS = "docs|examples|benchmarks|tools|keras_transformer|export|tests"
 
 
@@ -34,7 +41,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = re.findall(rf"`((?:{FOLDERS})/[\w./]+\.\w+)`", without_code(page))
     assert [name for name in named if not (ROOT / name).exists()] == []
