@@ -149,7 +149,7 @@ $(CLIENTS): $(INSTALLED) examples/package-lock.json
 	touch $@
 
 lock: $(INSTALLED)
-	$(BIN)/uv pip compile setup.py --all-extras --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command "make lock" --upgrade \
 		--output-file requirements.lock
 

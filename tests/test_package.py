@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 import keras_transformer
@@ -51,14 +53,6 @@ for word; do
 done
 exec c++ -shared -x c++ /dev/null -o "$output"
 """
-
-
-def call_keyword(name: str):
-    """Returns a literal argument of the setup() call, without running setup.py."""
-    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    (value,) = [word.value for call in calls for word in call.keywords if word.arg == name]
-    return ast.literal_eval(value)
 
 
 def test_importing_loads_no_tensorflow() -> None:
@@ -122,7 +116,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_version_is_the_installed_one() -> None:
     assert keras_transformer.__version__ == metadata.version(DISTRIBUTION)
-    assert keras_transformer.__version__ == call_keyword("version")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert keras_transformer.__version__ == project["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == project["version"]
 
 
 def test_the_bare_install_needs_four_packages() -> None:
