@@ -1,6 +1,6 @@
-"""What of the packaging must be code; `pyproject.toml` has the rest.
+"""The packaging that must be code; `pyproject.toml` has the rest.
 
-`export/` is installed as `keras_transformer.export`, the C++ operators are compiled where a compiler
+`export/` is installed as `keras_transformer.export`, C++ operators are compiled where a compiler
 is, and one wheel serves every version of Python.
 """
 

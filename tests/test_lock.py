@@ -1,4 +1,4 @@
-"""requirements.lock: exact versions with hashes, no registry named, within ranges of pyproject.toml."""
+"""requirements.lock: exact versions with hashes, no registry named, as pyproject.toml allows."""
 
 import re
 from importlib import metadata
