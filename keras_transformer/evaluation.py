@@ -1,7 +1,7 @@
 """Scores of translations against references: BLEU and chrF by sacreBLEU, and exact match.
 
-Takes detokenized texts, cased as they are. Returns numbers from 0 to 100 with the signatures that
-make them comparable (Post 2018), and a fraction for exact match.
+Texts are detokenized and cased as they are. BLEU and chrF are numbers from 0 to 100, with the
+signatures that make them comparable (Post 2018); exact match is a fraction.
 """
 
 from collections.abc import Sequence

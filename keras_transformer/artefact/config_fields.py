@@ -1,6 +1,4 @@
-"""Checks the config in a manifest: takes its plain values and the special ids, and refuses whatever
-a runtime could not work with.
-"""
+"""Checks of the config in a manifest: values that no runtime could work with are refused."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,4 @@
-"""What an artefact holds for each family of models: takes a config's plain values and returns the
-names of its graphs, tokenizers and vocabularies.
-"""
+"""The graphs, tokenizers and vocabularies that an artefact holds, by the family of its model."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,5 @@
-"""An artefact's files as they are when it is opened: each is read once, checked against the
-manifest's hash and kept in memory, so that nothing that happens to it later changes an answer.
+"""The files of an artefact as they are when it is opened. Each is read once, checked against the
+manifest's hash and kept in memory, so that what happens to it later changes no answer.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
-"""The shortlist of an artefact: for each source token the few target tokens that its translation
-may need. Takes rows of source ids and returns the target ids that their translations are made of.
+"""An artefact's shortlist: for each source token the few target tokens that its translation may
+need.
 """
 
 import io

@@ -1,6 +1,4 @@
-"""Aligns words of translations: takes lines and returns hypotheses, each with the pairs of source
-and target word in Pharaoh's format, `0-0 1-2`.
-"""
+"""Word alignments of translated lines in Pharaoh's format, `0-0 1-2`, beside their hypotheses."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence

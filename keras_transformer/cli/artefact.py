@@ -1,4 +1,4 @@
-"""Takes a directory on disk and returns a translator.
+"""Opens a translator from a directory.
 
 An exported artefact runs on onnxruntime, without importing TensorFlow; a training run on Keras.
 """

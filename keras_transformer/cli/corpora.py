@@ -1,5 +1,5 @@
-"""Takes the data flags and returns a corpus: the demo's, parallel files, TSV, a TFDS data set, or
-shards that `prepare` wrote.
+"""The corpus that the data flags name: the demo's, parallel files, TSV, a TFDS data set, or shards
+that `prepare` wrote.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,5 @@
-"""Tells which family of models a directory holds, before anything of it is loaded, and names the
-commands that it is for.
+"""The family of the model in a directory, told before anything of it is loaded, and the commands
+that it is for.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Lines that a command reads: those of standard input in blocks, and the prefix of each."""
+"""The lines that a command reads: those of standard input in blocks, and the prefix of each."""
 
 import itertools
 import sys

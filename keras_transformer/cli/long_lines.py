@@ -1,4 +1,4 @@
-"""What the command line does with lines that are too long or have several sentences."""
+"""The treatment of lines that are too long or have several sentences, on the command line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

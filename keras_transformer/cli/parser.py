@@ -1,6 +1,6 @@
-"""Makes the flags of a subcommand from the fields of dataclasses.
+"""The flags of a subcommand, made from the fields of dataclasses.
 
-Takes the command line and a YAML file and returns a checked instance of each dataclass.
+A command line and a YAML file become a checked instance of each dataclass.
 """
 
 import dataclasses

@@ -1,6 +1,4 @@
-"""`keras-transformer train` on single texts: takes the flags of plain or labelled text and writes a
-run directory.
-"""
+"""`keras-transformer train` on plain or labelled texts."""
 
 from dataclasses import fields
 from typing import Any

@@ -1,5 +1,5 @@
-"""Takes a directory on disk and returns an encoder or a generator of texts: an exported artefact
-on onnxruntime, without importing TensorFlow; a training run on Keras.
+"""Opens an encoder or a generator of texts from a directory: an exported artefact on onnxruntime,
+without importing TensorFlow, or a training run on Keras.
 """
 
 import sys

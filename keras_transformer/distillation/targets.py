@@ -1,5 +1,5 @@
-"""Takes parallel text and a teacher's translations of its sources, and returns the text that a
-student is trained on.
+"""The text that a student is trained on: parallel text and a teacher's translations of its
+sources.
 """
 
 from collections.abc import Sequence

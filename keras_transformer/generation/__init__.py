@@ -1,1 +1,1 @@
-"""Continues texts and tells how probable they are, on any engine of a decoder alone."""
+"""Continuation of texts, and their probabilities, on any engine of a decoder alone."""

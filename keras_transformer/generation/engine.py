@@ -1,5 +1,5 @@
-"""The interface of an engine for decoders alone: takes prompts as ids and returns what follows
-them. A generator of text knows nothing else of models, graphs and batches.
+"""The interface of an engine for decoders alone, from prompts as ids to what follows them. A
+generator of text knows nothing else of models, graphs and batches.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""Continues texts with any decoder: takes prompts and returns texts or scored hypotheses, in the
-same order; tells how probable given texts are.
+"""Continuation of texts with any decoder: texts or scored hypotheses in the order of the prompts,
+and the probabilities of given texts.
 """
 
 import itertools

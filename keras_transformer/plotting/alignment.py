@@ -1,5 +1,5 @@
-"""Takes a sentence pair with its attention and draws which source tokens the translation comes
-from: the mean of all layers and heads.
+"""A picture of which source tokens a translation comes from: the mean attention of all layers and
+heads.
 """
 
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Takes a sentence pair with its attention and draws the weights, one picture for each head."""
+"""Pictures of a sentence pair's attention weights, one for each head."""
 
 from typing import Literal, get_args
 

@@ -1,6 +1,4 @@
-"""Takes the encoded pairs of a corpus and draws histograms of sentence lengths and of padding in
-its batches.
-"""
+"""Histograms of a corpus's sentence lengths and of the padding in its batches."""
 
 import numpy as np
 import numpy.typing as npt

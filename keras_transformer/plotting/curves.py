@@ -1,4 +1,4 @@
-"""Takes the records of runs and draws their learning curves: figures over the updates."""
+"""Learning curves of runs, over the updates."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Takes the numbers of tokens and padding of a row and draws which positions may attend to which,
-with the model's own mask functions.
-"""
+"""A picture of which positions may attend to which, by the model's own mask functions."""
 
 import numpy as np
 from matplotlib.colors import ListedColormap

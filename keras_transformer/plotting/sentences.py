@@ -1,4 +1,4 @@
-"""Takes a sentence pair and a trained model and returns the pair's tokens and their attention."""
+"""The tokens and the attention of a sentence pair, for pictures."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sets the look of all pictures; takes a figure and saves it as a whole file, or not at all."""
+"""The look of all pictures, and their files, which are written whole or not at all."""
 
 import io
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""The order of features in the residual stream: takes a model whose sinusoids are interleaved and
-returns the same model with all sines before all cosines.
+"""The order of features in the residual stream: a model whose sinusoids are interleaved, rearranged
+to have all sines before all cosines.
 
 Whatever order the features have, a model computes the same, as long as all that reads or writes
 them agrees: embeddings, norms, and one side of every linear layer.

@@ -1,4 +1,6 @@
-"""Recognises the format of a directory: takes its path and returns the model in it, read."""
+"""The formats of models that others trained: a directory's is recognised, and the model in
+it read.
+"""
 
 import os
 from collections.abc import Callable

@@ -1,6 +1,5 @@
-"""How Sentence Transformers makes one vector of a text (Reimers and Gurevych 2019): takes a
-directory of that library and returns the fields of our config that say so, and the weights of its
-linear layers.
+"""The way in which Sentence Transformers makes one vector of a text (Reimers and Gurevych 2019), as
+fields of our config and the weights of its linear layers.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""SentencePiece models inside a `tokenizer.json`, which is all that Hugging Face's library keeps of
-some of them: takes a directory and returns the model again, with the id of each piece.
+"""SentencePiece models made again from a `tokenizer.json`, which is all that Hugging Face's library
+keeps of some of them.
 
 Pieces, scores and the table of normalization are there. Of BPE, where there are merges in place of
 scores, a piece's score is the place of the merge that makes it.

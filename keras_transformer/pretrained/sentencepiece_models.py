@@ -1,5 +1,5 @@
-"""SentencePiece models of others with our ids: takes a model and the id of each piece, and returns
-a model that gives these ids by itself, in Python and in TensorFlow graphs.
+"""SentencePiece models of others, rearranged to give the ids that their model was trained with, in
+Python and in TensorFlow graphs.
 """
 
 import math

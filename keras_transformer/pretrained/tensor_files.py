@@ -1,4 +1,4 @@
-"""Opens files of weights: takes a path and returns tensors by name, read when they are asked for.
+"""Files of weights, whose tensors are read by name when they are asked for.
 
 Of safetensors, NumPy's `.npz`, `pytorch_model.bin` and TensorFlow's checkpoints none needs PyTorch,
 and nothing of a file is run.

@@ -1,3 +1,3 @@
-"""Translates, reads and continues texts with exported artefacts on onnxruntime. Needs only numpy,
-onnxruntime and sentencepiece; nothing here may import TensorFlow or Keras.
+"""Runs exported artefacts on onnxruntime: translation, generation and reading of texts. Needs only
+numpy, onnxruntime, sentencepiece and sentencex; nothing here may import TensorFlow or Keras.
 """

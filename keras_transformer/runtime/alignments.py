@@ -1,6 +1,4 @@
-"""Scores given translations: takes pairs of id rows and returns the log-probabilities and attention
-of each, from one pass over the pair (teacher forcing).
-"""
+"""Scores and attention of given translations, from one pass over each pair (teacher forcing)."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Takes the directory of an exported encoder and returns what reads texts with it."""
+"""`OnnxEncoder`: vectors, classes, tags and filled masks of texts, with an exported encoder."""
 
 import os
 from collections.abc import Sequence

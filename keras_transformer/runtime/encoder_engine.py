@@ -1,5 +1,5 @@
-"""Runs an artefact's encoder on rows of ids, in any number and order: manages batches and sessions,
-and knows nothing of text.
+"""The engine of an exported encoder: rows of ids in any number and order, in batches over sessions.
+It knows nothing of text.
 """
 
 from collections.abc import Sequence

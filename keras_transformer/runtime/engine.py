@@ -1,5 +1,5 @@
-"""Decodes ids with an artefact's graphs: takes rows of source ids, in any number and order, and
-returns their candidates. It manages batches, memory and sessions, and knows nothing of text.
+"""The engine of an exported translator: rows of source ids, in any number and order, to candidates.
+It manages batches, memory and sessions, and knows nothing of text.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Which class opens the artefacts of each family."""
+"""The classes that open the artefacts of each family."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Takes the directory of an exported decoder and returns what continues texts with it."""
+"""`OnnxGenerator`: continuations of texts with an exported decoder."""
 
 import os
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""Continues ids with an artefact's graphs: takes prompts, in any number and order, and returns the
-candidates of each. It manages batches, memory and sessions, and knows nothing of text.
+"""The engine of an exported decoder: prompts as ids, in any number and order, to candidates. It
+manages batches, memory and sessions, and knows nothing of text.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Opens an artefact's vocabularies and checks that they belong to its model."""
+"""The vocabularies of an artefact, opened and checked to belong to its model."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Takes the directory of an exported artefact and returns a translator of texts."""
+"""`OnnxTranslator`: translation of texts with an exported artefact."""
 
 import os
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""Takes a number of sentences and returns how to divide an artefact's threads: all of them on one
-batch, sharing every product, or one thread for each of several batches side by side.
+"""The division of an artefact's threads: all on one batch, sharing every product, or one thread for
+each of several batches side by side.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Whether a model is sure of a translation: compares the mean log-probability of its tokens with a
-threshold calibrated on validation sentences, and returns a flag.
+"""Low confidence: whether the mean log-probability of a translation's tokens is below a threshold
+calibrated on validation sentences.
 """
 
 import math

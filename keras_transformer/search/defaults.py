@@ -1,5 +1,6 @@
-"""Decides a search's options: those that a caller gave, else those that the model was imported
-with, else the defaults of `SearchOptions`. Translators, commands, exports and the server ask here.
+"""The options of a search where several sources give them: those of the caller first, then those
+that the model was imported with, then the defaults of `SearchOptions`. Translators, commands,
+exports and the server ask here.
 """
 
 import functools

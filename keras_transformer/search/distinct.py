@@ -1,5 +1,5 @@
-"""Keeps of several hypotheses of one source those whose texts differ: a text can be spelled by
-several rows of tokens, each with a score of its own.
+"""Hypotheses of one source with distinct texts: different tokens may spell the same text, each row
+with a score of its own, and the best of them stays.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""Checks texts, and how long they are, before any search. Needs neither Keras nor TensorFlow, so
-that every engine refuses alike, in the same words.
+"""Checks of texts and their lengths before a search. They need neither Keras nor TensorFlow, so
+that every engine refuses the same texts with the same words.
 """
 
 from collections.abc import Iterable, Sequence

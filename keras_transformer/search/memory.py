@@ -1,5 +1,5 @@
-"""Bounds searches by memory before any work: what the hypotheses of a sentence hold, the keys and
-values of their tokens and the logits of a step, against what the machine has.
+"""The memory that a search needs, bounded before any work: keys and values of a sentence's
+hypotheses and the logits of a step, against what the machine has.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""What a model can take: checks token ids, prefixes and lengths against its vocabularies and
-positions, before any search. Needs neither Keras nor TensorFlow, so that every engine refuses
-alike, in the same words.
+"""Checks of token ids, prefixes and lengths against a model's vocabularies and positions, before a
+search. They need neither Keras nor TensorFlow, so that every engine refuses the same requests with
+the same words.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
-"""Stop strings and stop tokens: what ends a text beside the model's end token. Finds a stop string
-also where it spans tokens, and holds back text that may be the beginning of one.
+"""Stop strings and stop tokens, which end a text before the model's end token does. A stop string
+is found where it spans tokens, too, and text that may be the beginning of one is held back.
 """
 
 import copy

@@ -1,5 +1,5 @@
-"""Which texts a model with one stack can take: checks ids against its vocabulary and lengths
-against its positions, and cuts texts. Needs neither Keras nor TensorFlow.
+"""Checks of texts for a model with one stack: ids against its vocabulary, lengths against its
+positions, and cutting. They need neither Keras nor TensorFlow.
 """
 
 import operator

@@ -1,6 +1,4 @@
-"""What the server answers if it has no result: a code that both protocols know, and a message for
-the client.
-"""
+"""Errors that a client is told: a code that both protocols know, and a message."""
 
 import enum
 

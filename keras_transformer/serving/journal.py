@@ -1,5 +1,5 @@
-"""What the server records about its requests: Prometheus metrics, and a line of JSON for each in
-the log, which has users' texts only with `log_text`.
+"""The server's record of its requests: Prometheus metrics, and a line of JSON for each in the log,
+which holds users' texts only with `log_text`.
 """
 
 import asyncio

@@ -1,6 +1,4 @@
-"""Adds words to a SentencePiece vocabulary: takes a tokenizer and words, and returns one that gives
-each of them an id of its own. All other ids stay what they are.
-"""
+"""Words added to a SentencePiece vocabulary: each gets an id of its own, and all other ids stay."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""SentencePiece in TensorFlow graphs: converts string tensors to ragged ids and back.
+"""SentencePiece in TensorFlow graphs: string tensors to ragged ids and back.
 
-Takes the model bytes of a `Tokenizer` and returns the same ids, in tf.data pipelines and in
+The ids are those of the `Tokenizer` whose model bytes it reads, in tf.data pipelines and in
 exported signatures.
 """
 

@@ -1,4 +1,6 @@
-"""How ids of texts become a row for a model with one stack: which special ids stand where."""
+"""The row of ids that a model with one stack reads: a text or a pair, with special ids
+around it.
+"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Finds what a text holds that is no language and goes around a model: numbers alone, marks of
-lists and quotes, runs of symbols such as emoji, and characters that only format; and words in
-letters that its vocabulary lacks.
+"""The parts of a text that go around a model because they are no language: numbers alone, marks of
+lists and quotes, runs of symbols such as emoji, characters that only format, and words in letters
+that the vocabulary lacks.
 """
 
 import re

@@ -1,6 +1,4 @@
-"""How likely the pieces of a vocabulary are: takes a tokenizer and returns a probability for each
-id, from which random text can be drawn. Needs no TensorFlow.
-"""
+"""Probabilities of a vocabulary's pieces, for drawing random text. Needs no TensorFlow."""
 
 import numpy as np
 import numpy.typing as npt

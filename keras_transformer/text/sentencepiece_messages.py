@@ -1,5 +1,5 @@
-"""SentencePiece's models as protobuf messages, whose pieces can be read and changed: takes a
-model's bytes and returns the message, and the reverse. What only splits texts never loads this.
+"""SentencePiece models as protobuf messages, whose pieces can be read and changed. Code that only
+splits texts never loads this.
 """
 
 from collections.abc import Collection, Iterable

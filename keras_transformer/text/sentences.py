@@ -1,5 +1,5 @@
-"""Takes a text and returns the parts to translate, for a model trained on single sentences, and
-what stands between them: space, and what has no letter. Needs no TensorFlow.
+"""Sentences of a text, for a model trained on single ones, with the space and the symbols between
+them. Needs no TensorFlow.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The files of a model's tokenizers in a directory: one if both sides share it, or else two."""
+"""The files of a model's tokenizers in a directory: one if both sides share it, otherwise two."""
 
 from collections.abc import Callable
 from pathlib import Path

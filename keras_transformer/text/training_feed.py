@@ -1,5 +1,5 @@
-"""The sentences that a SentencePiece model is trained on: takes them, checks each, and tells what a
-failed training was about.
+"""The sentences that a SentencePiece model is trained on, checked one by one, and the reason why a
+training on them failed.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""Records what a model's training lines looked like: takes the sentences and returns a small record
-from which it follows later which texts the model knows. Needs no TensorFlow.
+"""A record of a model's training lines, their lengths, sentences and symbols, by which translators
+know later what the model can read. Needs no TensorFlow.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""How many pieces a vocabulary should have: takes the characters of a corpus, returns a number."""
+"""The number of pieces that a vocabulary should have for a corpus of so many characters."""
 
 import unicodedata
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
-"""The recipes of training: takes a preset or a trained model's config, and how much text there is,
-and returns the options; `docs/recipe.md` has the reason of each.
+"""The recipes of training, by preset or by the config of a trained model, and by how much text
+there is; `docs/recipe.md` has the reason of each.
 
 A `Recipe` says what suits a corpus that is large enough. The functions below it make of that what
 suits the corpus at hand: nothing of a plan is an absolute number.

@@ -1,1 +1,1 @@
-"""Translates texts with any engine that translates ids; needs numpy and sentencepiece."""
+"""Translation of texts with any engine that translates ids; needs numpy and sentencepiece."""

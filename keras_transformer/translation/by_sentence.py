@@ -1,6 +1,6 @@
-"""Translates texts of any length with a model trained on single sentences: takes texts, splits them
-as far as the model needs it, translates all parts together, and returns translations or hypotheses
-of whole texts, laid out as their sources.
+"""Translation of texts of any length with a model trained on single sentences. Texts are split as
+far as the model needs it, all parts are translated together, and translations are laid out as their
+sources are.
 
 It works with any `TextTranslator`, on Keras or onnxruntime, and needs no TensorFlow itself.
 """

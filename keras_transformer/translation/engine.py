@@ -1,4 +1,4 @@
-"""The interface of an engine: takes rows of source ids and returns candidates, alignments or
+"""The interface of a translation engine, from rows of source ids to candidates, alignments or
 encoder states. A translator of text knows nothing else of models, graphs and batches.
 """
 

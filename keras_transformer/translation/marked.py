@@ -1,6 +1,4 @@
-"""Adds a model's marks to rows of ids, such as those of languages: takes the ids of texts and the
-languages asked for, and returns what an engine reads.
-"""
+"""A model's marks in rows of ids, such as the ids of languages before a source or a target."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence

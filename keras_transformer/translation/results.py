@@ -1,6 +1,4 @@
-"""Turns an engine's results into a caller's: takes candidates and returns hypotheses with text;
-takes alignments and returns scores.
-"""
+"""Hypotheses with text, made of an engine's candidates, and scores, made of its alignments."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
-"""Scores and aligns given translations with any engine, and reads what every question about texts
-has in common: options, languages and lengths.
+"""Scores and alignments of given translations with any engine, and the options, languages and
+lengths that every question about texts shares.
 """
 
 import dataclasses

@@ -1,6 +1,4 @@
-"""Takes texts and returns rows of ids, and the reverse, with the vocabulary of one side: whole
-texts, or token by token.
-"""
+"""Rows of ids for the texts of one side, and text for ids: whole, or token by token."""
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
-"""Translates text with any engine: takes texts and returns translations or scored hypotheses, in
-the same order.
+"""Translation of texts with any engine: the best translation, n best with scores, streams, in the
+order of the texts.
 """
 
 import dataclasses

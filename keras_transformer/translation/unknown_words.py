@@ -1,6 +1,4 @@
-"""Finds the source word that each target token comes from, by attention: takes a translation with
-its attention and returns word alignments, or its text with source words for unknown tokens.
-"""
+"""Word alignments by attention, and source words in the place of unknown tokens."""
 
 import bisect
 import re

@@ -1,4 +1,4 @@
-"""The text of tokens up to a stop: takes tokens one at a time and returns their text in pieces."""
+"""The text of tokens that arrive one at a time, up to a stop."""
 
 import dataclasses
 import itertools

@@ -1,1 +1,1 @@
-"""What an encoder says of texts, on any engine: vectors, classes, tags, spans and filled masks."""
+"""Encoders' answers about texts, on any engine: vectors, classes, tags, spans and filled masks."""

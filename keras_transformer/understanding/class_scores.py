@@ -1,5 +1,5 @@
-"""Scores a classifier: takes the labels that it gave texts and the right ones, and returns its
-accuracy, and precision, recall and F1 of each label. A text may have several labels, or none.
+"""The scores of a classifier against the right labels: accuracy, and precision, recall and F1 of
+each label. A text may have several labels, or none.
 """
 
 from collections.abc import Collection, Sequence

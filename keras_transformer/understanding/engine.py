@@ -1,5 +1,5 @@
-"""The interface of an engine for encoders: takes rows of ids and returns states, or what the head
-makes of them. What reads texts knows nothing else of models, graphs and batches.
+"""The interface of an engine for encoders, from rows of ids to states or to what the head makes of
+them. What reads texts knows nothing else of models, graphs and batches.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which head a model has: takes it and those that a task needs, and refuses another."""
+"""The heads that each task needs; a model with another is refused."""
 
 from keras_transformer.config.encoder_only import EncoderHead
 

@@ -1,5 +1,5 @@
-"""Masks in texts: takes the logits of their places and returns the best fillings, and texts with
-their masks filled.
+"""Masks in texts: the best fillings by the logits of their places, and the texts with their masks
+filled.
 """
 
 from collections.abc import Collection, Sequence

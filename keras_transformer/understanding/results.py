@@ -1,4 +1,4 @@
-"""What an encoder says of texts, as values."""
+"""Encoders' answers about texts, as values."""
 
 import dataclasses
 import math

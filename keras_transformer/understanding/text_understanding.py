@@ -1,5 +1,5 @@
-"""Reads texts with any encoder: takes texts and returns vectors, classes, tags, spans or filled
-masks, in the same order.
+"""Reading of texts with any encoder: vectors, classes, tags, spans or filled masks, in the order of
+the texts.
 """
 
 from collections.abc import Sequence

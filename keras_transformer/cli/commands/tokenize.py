@@ -1,4 +1,6 @@
-"""`keras-transformer tokenize`: converts lines to the pieces or ids a model reads, and back."""
+"""`keras-transformer tokenize`: converts lines to the pieces or ids that a model reads,
+and back.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence

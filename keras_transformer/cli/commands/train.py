@@ -1,4 +1,4 @@
-"""`keras-transformer train`: takes text and settings and writes a run directory."""
+"""`keras-transformer train`: trains a model on text and writes a run directory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,5 +1,5 @@
-"""The files of `--config`: finds them on a command line, and refuses a key that is given twice, of
-which YAML's reader would silently keep the last.
+"""The files of `--config` on a command line. A key that is given twice is refused, since YAML's
+reader would silently keep the last.
 """
 
 from collections.abc import Iterator, Sequence

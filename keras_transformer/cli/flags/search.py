@@ -1,5 +1,5 @@
-"""Takes the flags of a search and the directory of a model and returns the search's options: what
-the user gave, else what the model was imported with, else the defaults.
+"""The options of a search on the command line: those that the user gave, then those that the model
+was imported with, then the defaults.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""The flags that say which single texts to train on: takes a task and returns its corpus, of files
-or of a TFDS data set.
+"""The flags that say which single texts to train on, and the corpus of each task, from files or a
+TFDS data set.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Batching: takes pairs of id rows and returns padded batches."""
+"""Padded batches of id rows."""

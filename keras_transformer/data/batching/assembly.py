@@ -1,7 +1,7 @@
-"""Assembles batches in a tf.data graph: shuffles rows, shares them among workers and pads them.
+"""The tf.data graph that assembles batches: rows are shuffled, shared among workers and padded.
 
-Takes the parts of a `Plan` and two ragged tables of ids, and returns elements
-`({"source_ids", "target_ids"}, labels, sample_weight)` for `model.fit`.
+Its elements are `({"source_ids", "target_ids"}, labels, sample_weight)` for `model.fit`, made of
+the parts of a `Plan` and two ragged tables of ids.
 """
 
 import numpy as np

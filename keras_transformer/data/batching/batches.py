@@ -1,8 +1,8 @@
 """Padded batches of encoded pairs: grouped by length, shuffled by seed, resumable at any step.
 
-Takes pairs and a budget of tokens per batch and returns a tf.data pipeline of
-`({"source_ids", "target_ids"}, labels, sample_weight)` for `model.fit`. Each kind of pairs has its
-own reader: `in_memory.py` and, for pairs on disk, `prepared/batches.py`.
+The pipeline's elements are `({"source_ids", "target_ids"}, labels, sample_weight)` for `model.fit`.
+Each kind of pairs has a reader of its own: `in_memory.py` and, for pairs on disk,
+`prepared/batches.py`.
 """
 
 import numpy as np

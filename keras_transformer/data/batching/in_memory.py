@@ -1,6 +1,4 @@
-"""Takes pairs in memory and returns batches: one plan for all epochs, rows gathered from two
-tables.
-"""
+"""Batches of pairs in memory: one plan for all epochs, rows gathered from two tables."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
-"""The order of shards in an epoch: takes the shards' numbers of batches and yields which shards are
-open together, and for how many steps. Reads no shard, so a run resumes at any step immediately.
+"""The order of shards in an epoch: which are open together, and for how many steps. No shard is
+read for it, so a run resumes at any step immediately.
 """
 
 from collections.abc import Iterator, Sequence

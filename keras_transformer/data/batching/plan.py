@@ -1,5 +1,4 @@
-"""Decides which pairs share a batch: takes lengths and a budget of tokens, and returns an order of
-the pairs and where to cut it.
+"""The plan of batches: an order of the pairs and where to cut it, within a budget of tokens.
 
 Pairs are sorted by their longer side, then by the difference of the sides; batches are consecutive
 pairs in that order. The cuts depend on lengths alone, so every epoch has the same number of

@@ -1,5 +1,5 @@
-"""The interface of batch readers: `reader_of`, where each kind of pairs registers its reader, takes
-pairs and returns their reader.
+"""The interface of batch readers, and `reader_of`, where each kind of pairs registers its
+reader.
 """
 
 import abc

@@ -1,5 +1,5 @@
-"""Takes pairs of sentences in memory and returns batches: half of the pairs have a random sentence
-of another document in the place of the next one (Devlin et al. 2018, section 3.1).
+"""Batches for next-sentence prediction (Devlin et al. 2018, section 3.1): half of the pairs have a
+random sentence of another document in the place of the next one.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""Takes rows of single texts in memory and returns batches: rows of nearly equal length together,
-then what their objective makes of them.
+"""Batches of single texts in memory: rows of nearly equal length together, then what their
+objective makes of them.
 """
 
 from collections.abc import Callable

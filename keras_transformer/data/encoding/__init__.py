@@ -1,1 +1,1 @@
-"""Encoding: takes pairs of sentences and returns pairs of id rows."""
+"""Sentences and texts as rows of ids."""

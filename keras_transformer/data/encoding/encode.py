@@ -1,6 +1,4 @@
-"""Tokenizes pairs of sentences in a graph: takes `Pairs` and two tokenizers and returns
-`EncodedPairs` for batching, with a report of what was dropped.
-"""
+"""`EncodedPairs` of parallel text, tokenized in a graph, with a report of what was dropped."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,5 @@
-"""Pairs of id rows in a compact form: takes rows of ids, filters them by length and reports what it
-dropped. Needs only numpy, so that processes that just tokenize stay small.
+"""Pairs of id rows in a compact form, filtered by length, with a report of what was dropped. Needs
+only numpy, so that processes that just tokenize stay small.
 """
 
 from collections.abc import Sequence

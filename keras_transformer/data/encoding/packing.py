@@ -1,4 +1,4 @@
-"""Packs texts into long rows: takes the ids of each line and returns rows of a fixed length."""
+"""Packing of texts into rows of a fixed length."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,5 @@
-"""Pairs of sentences for next-sentence prediction (Devlin et al. 2018): takes the sentences of
-documents and returns rows of each sentence with its next, and what may stand in the next one's
-place.
+"""Pairs of sentences for next-sentence prediction (Devlin et al. 2018): each sentence of a document
+with its next, and what may stand in the next one's place.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Rows of single texts: takes texts and a tokenizer and returns `EncodedTexts` for batching, with a
-report of what was dropped.
-"""
+"""`EncodedTexts`: rows of single texts for batching, with a report of what was dropped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

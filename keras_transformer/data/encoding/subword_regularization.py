@@ -1,5 +1,5 @@
-"""Subword regularization: takes encoded pairs with their texts and draws a new segmentation for
-every epoch (Kudo 2018; for BPE the dropout of Provilkov et al. 2020).
+"""Subword regularization: a new segmentation of the pairs for every epoch (Kudo 2018; for BPE the
+dropout of Provilkov et al. 2020).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Rows of tagged texts: takes words with tags and returns `EncodedTexts`, a tag at the first token
-of each word.
-"""
+"""Rows of tagged texts, with a tag at the first token of each word."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""Rows of two texts that a model reads apart: takes pairs of texts and a tokenizer and returns
-`EncodedTexts`, both texts of a pair in one row.
-"""
+"""Rows of two texts that a model reads apart, both texts of a pair in one row."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Objectives: take padded rows of ids and a seed and return a batch for `fit`, in a graph."""
+"""Objectives: what a model learns to predict of padded rows, drawn from a seed in a graph."""

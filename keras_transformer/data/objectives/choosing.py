@@ -1,6 +1,4 @@
-"""Chooses what is hidden of texts: takes rows of ids and a seed and returns which tokens, singly or
-as whole words, phrases or spans.
-"""
+"""The choice of the tokens that are hidden of texts: single ones, whole words, phrases or spans."""
 
 from collections.abc import Sequence
 from typing import Literal

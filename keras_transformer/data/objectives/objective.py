@@ -1,4 +1,4 @@
-"""The interface of objectives: what comes from the reader, and what goes to `fit`."""
+"""The interface of objectives, between a reader's rows and the batches of `fit`."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,5 +1,5 @@
-"""Finds phrases in rows of ids: takes the ids of phrases and returns where a token continues one
-(Sun et al. 2019, ERNIE, section 3.2).
+"""Phrases in rows of ids, as masks of the tokens that continue one (Sun et al. 2019, ERNIE, section
+3.2).
 """
 
 from collections.abc import Sequence

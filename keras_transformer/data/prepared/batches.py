@@ -1,4 +1,4 @@
-"""Takes pairs in shards on disk and returns batches, with a few shards in memory at a time.
+"""Batches of pairs in shards on disk, with a few shards in memory at a time.
 
 `ShardReader` is registered for `ShardedPairs`, so that the functions of `batching/batches.py` take
 them.

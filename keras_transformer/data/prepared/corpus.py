@@ -1,4 +1,4 @@
-"""Takes a directory that `keras-transformer prepare` wrote and returns its corpus for training."""
+"""The corpus that `keras-transformer prepare` wrote, opened for training."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Pieces of a corpus: takes consecutive lines of text, tokenizes them and distributes the pairs
-over the shards.
+"""Pieces of a corpus: consecutive lines of text, tokenized and distributed over the shards.
 
 A piece is what one process works on at a time. Its file is the intermediate form between text and
 shards: an int32 array, `[empty, too long, start of each shard's segment, end]`, then the segments.

@@ -1,4 +1,4 @@
-"""Prepares a corpus: takes streams of text and writes shards of ids, a vocabulary and a record.
+"""The preparation of a corpus: shards of ids, a vocabulary and a record, made of streams of text.
 
 Text is tokenized once, piece by piece, by parallel processes. Completed parts are kept: a killed
 preparation resumes where it was, and writes the same bytes as an uninterrupted one.

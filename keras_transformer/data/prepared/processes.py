@@ -1,5 +1,5 @@
-"""Worker processes for work in many parts: takes tasks and yields their results, holding only as
-many tasks as needed. No process outlives its parent.
+"""Worker processes for work in many parts, of which only as many are held as needed. No process
+outlives its parent.
 """
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Writes and reads the shards of a prepared corpus: TFRecord files of encoded pairs.
+"""The shards of a prepared corpus: TFRecord files of encoded pairs, written and read.
 
 A record is a `tf.train.Example` of up to 1,000 pairs with five lists of integers: the concatenated
 ids of all rows (`source_ids`, each row ending in eos; `target_ids`, each from the decoder's start

@@ -1,4 +1,4 @@
-"""Takes one split of a corpus and writes its shards: tokenizes pieces of text, then joins them.
+"""The shards of one split of a corpus: pieces of text are tokenized, then joined.
 
 Every file gets its name only when it is complete, so a file that exists is done and is not made
 again.

@@ -1,5 +1,5 @@
-"""Takes single texts in shards on disk and returns batches: rows read as pairs are, then what their
-objective makes of them.
+"""Batches of single texts in shards on disk: rows read as pairs are, then what their objective
+makes of them.
 """
 
 import dataclasses

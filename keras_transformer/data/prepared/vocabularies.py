@@ -1,5 +1,5 @@
-"""The tokenizers of a corpus to prepare: takes its text, or model files that exist, and writes the
-files that the directory of the corpus holds.
+"""The tokenizers of a corpus to prepare, trained on its text or given as files, in the files that
+its directory holds.
 """
 
 from collections.abc import Callable

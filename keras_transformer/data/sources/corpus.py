@@ -1,6 +1,6 @@
-"""Parallel text in memory: the type that every data source returns and the pipeline takes.
+"""Parallel text in memory: the type that every data source returns and the pipeline reads.
 
-Takes sentences as strings, aligned by position; nothing here tokenizes or needs TensorFlow.
+Sentences are strings, aligned by position; nothing here tokenizes or needs TensorFlow.
 """
 
 from collections.abc import Sequence

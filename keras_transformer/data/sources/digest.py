@@ -1,4 +1,4 @@
-"""Takes the texts of a corpus and returns their SHA-256, by which a resumed run knows its data."""
+"""The SHA-256 of a corpus's texts, by which a resumed run knows its data."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parallel text files: takes two lists of paths, plain or gzip, and returns `Pairs`.
+"""Parallel text files, plain or gzip, as `Pairs`.
 
 Only a line feed ends a line (a carriage return before it is dropped), so line n of one side matches
 line n of the other, whatever Unicode separators the text contains.

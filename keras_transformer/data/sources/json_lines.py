@@ -1,5 +1,4 @@
-"""JSON lines: takes paths of files with a JSON object a line and returns plain, labelled, tagged or
-paired texts.
+"""JSON lines, an object a line, as plain, labelled, tagged or paired texts.
 
 Fields that no reader names are ignored.
 """

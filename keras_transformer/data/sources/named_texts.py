@@ -1,6 +1,4 @@
-"""Takes the name of a set of TensorFlow Datasets (TFDS) of single, labelled or paired texts and
-returns its corpus.
-"""
+"""Single, labelled or paired texts of TensorFlow Datasets (TFDS), by the name of the data set."""
 
 import os
 from collections.abc import Callable

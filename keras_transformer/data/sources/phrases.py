@@ -1,4 +1,4 @@
-"""Phrases given by the user: takes a file of one phrase a line and returns them."""
+"""Phrases of the user's, one a line of a file."""
 
 from keras_transformer.data.sources.files import (
     PathLike,

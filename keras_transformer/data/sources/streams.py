@@ -1,6 +1,4 @@
-"""Parallel text as streams: takes text files and yields pairs one at a time, for corpora that are
-larger than memory.
-"""
+"""Parallel text as streams, one pair at a time, for corpora that are larger than memory."""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tagged texts in memory: takes paths of lines of `word/TAG` and returns `TaggedTexts`."""
+"""Tagged texts in memory, from lines of `word/TAG`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Single texts in memory: takes paths of plain or labelled text and returns `Texts` or
-`LabelledTexts`; nothing here tokenizes or needs TensorFlow.
+"""Single texts in memory, plain (`Texts`) or labelled (`LabelledTexts`); nothing here tokenizes or
+needs TensorFlow.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Takes the name of a translation set of TensorFlow Datasets (TFDS) and returns a `Corpus`.
+"""Translation sets of TensorFlow Datasets (TFDS) as a `Corpus`, by name.
 
 Data on disk is read without network access; data is downloaded only on request.
 """

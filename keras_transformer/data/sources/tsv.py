@@ -1,4 +1,4 @@
-"""Tab-separated files: takes lines of columns, plain or gzip, and returns `Pairs`.
+"""Tab-separated files, plain or gzip, as `Pairs`.
 
 There is no quoting: a tab always separates columns and a line feed always ends a line.
 """

@@ -1,4 +1,4 @@
-"""Reads the `model.bin` of CTranslate2: takes its path and returns its tensors by name.
+"""Reads the `model.bin` of CTranslate2, its tensors by name.
 
 The file is a version, the name and the revision of the model's kind, then each tensor with name,
 shape, type and bytes, then further names of tensors.

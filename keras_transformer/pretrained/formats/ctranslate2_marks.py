@@ -1,5 +1,4 @@
-"""What stands around the texts of a model of CTranslate2: takes its `config.json` and vocabulary
-and returns our marks.
+"""The marks around the texts of a model of CTranslate2, such as eos and languages.
 
 The engine's callers bring their own marks, and its converters do not say which. Of the models that
 tell it all the same the marks are read; of the others the file must name them.

@@ -1,5 +1,5 @@
-"""How a model of Marian is meant to search: takes what its `decoder.yml` says and returns fields of
-`SearchOptions`, and the reverse; and names what no search of ours does.
+"""The search that a Marian model is meant for: its `decoder.yml` as fields of `SearchOptions` and
+back, and the names of what no search of ours does.
 """
 
 from collections.abc import Mapping

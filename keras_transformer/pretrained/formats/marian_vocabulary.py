@@ -1,4 +1,4 @@
-"""Marian's vocabularies beside SentencePiece models: takes a file and returns the id of each piece.
+"""Marian's vocabularies beside SentencePiece models, as the id of each piece.
 
 Marian writes lines of YAML, `piece: id`. A reader of YAML takes the pieces `no`, `1` and `0x10` for
 a boolean and two numbers, and breaks lines where Marian does not, so the lines are read here.

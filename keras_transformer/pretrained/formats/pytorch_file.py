@@ -1,5 +1,5 @@
-"""Reads a `pytorch_model.bin`: takes its path and returns its tensors by name. Nothing of the file
-is run, and PyTorch is not needed.
+"""Reads the tensors of a `pytorch_model.bin` by name. Nothing of the file is run, and PyTorch is
+not needed.
 
 Since PyTorch 1.6 the file is a zip archive of a pickle and of each storage's bytes; `OldFile` is
 what it was before.

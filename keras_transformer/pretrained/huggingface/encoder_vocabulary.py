@@ -1,5 +1,5 @@
-"""The vocabularies of encoders alone: takes a directory and its config, and returns the tokenizer
-of a `tokenizer.json`, or of the SentencePiece model that XLM-RoBERTa has (Conneau et al. 2020).
+"""The vocabularies of Hugging Face's encoders: a `tokenizer.json`, or the SentencePiece model of
+XLM-RoBERTa (Conneau et al. 2020).
 """
 
 import json

@@ -1,5 +1,5 @@
-"""How a model of Hugging Face is meant to search: takes its `generation_config.json` and returns
-fields of `SearchOptions`, and the reverse; and names what it says that no search of ours does.
+"""The search that a model of Hugging Face is meant for: its `generation_config.json` as fields of
+`SearchOptions` and back, and the names of what no search of ours does.
 """
 
 from collections.abc import Collection, Mapping

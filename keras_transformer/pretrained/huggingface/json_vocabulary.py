@@ -1,5 +1,5 @@
-"""The byte-level BPE and WordPiece vocabularies of Hugging Face: takes a directory and its config,
-and returns the tokenizer with the special ids that the model was trained with.
+"""The byte-level BPE and WordPiece vocabularies of Hugging Face, with the special ids that the
+model was trained with.
 """
 
 import dataclasses

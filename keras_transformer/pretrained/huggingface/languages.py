@@ -1,6 +1,4 @@
-"""The marks of languages in a tokenizer of Hugging Face: takes a directory and returns which id
-stands for which code.
-"""
+"""The marks of languages in a tokenizer of Hugging Face: the id of each code."""
 
 from pathlib import Path
 from typing import Any

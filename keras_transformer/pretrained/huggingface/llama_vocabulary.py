@@ -1,5 +1,5 @@
-"""The vocabularies of Llama and its kin: takes a directory and its config, and returns the
-tokenizer of a `tokenizer.json`, or of a SentencePiece `tokenizer.model` where there is none.
+"""The vocabularies of Llama and its kin: a `tokenizer.json`, or a SentencePiece `tokenizer.model`
+where there is none.
 """
 
 from pathlib import Path

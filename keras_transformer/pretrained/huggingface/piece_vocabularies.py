@@ -1,5 +1,5 @@
-"""The vocabularies of FSMT, fairseq's translators of WMT 2019: takes a directory and returns
-tokenizers of texts whose words are split already.
+"""The vocabularies of FSMT, fairseq's translators of WMT 2019, for texts whose words are split
+already.
 
 Their pieces come of Moses's tokenizer and of BPE, which stay outside: a text is its pieces, with
 spaces between them, on either side.

@@ -1,6 +1,4 @@
-"""The SentencePiece vocabularies of Hugging Face's translators: takes a directory and its config,
-and returns tokenizers that give the ids of theirs, and the special ids.
-"""
+"""The SentencePiece vocabularies of Hugging Face's translators, with the ids that these give."""
 
 import dataclasses
 from collections.abc import Collection

@@ -1,5 +1,5 @@
-"""Takes sentence lengths and returns batches of sentences of similar length that fit a budget;
-takes rows of ids and returns the padded array for the encoder.
+"""Batches of sentences of similar length within a budget of tokens, and the padded arrays that an
+encoder reads.
 """
 
 import dataclasses

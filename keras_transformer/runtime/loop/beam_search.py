@@ -1,5 +1,5 @@
-"""Beam search in numpy: takes a decoder and a request and returns candidates. It keeps the best
-open hypotheses of every sentence and puts aside those that end; with one beam it is greedy search.
+"""Beam search in numpy. It keeps the best open hypotheses of every sentence and sets aside those
+that end; with one beam it is greedy search.
 """
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""Forbids tokens that may not come next: takes logits and the tokens generated so far, and returns
-constrained log-probabilities.
-"""
+"""Tokens that may not come next: constrained log-probabilities of logits and the tokens so far."""
 
 from collections.abc import Sequence
 

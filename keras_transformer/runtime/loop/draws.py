@@ -1,6 +1,4 @@
-"""Samples one candidate for each row: takes sorted log-probabilities and uniform random numbers and
-returns the rank of the chosen candidate.
-"""
+"""The draw of one candidate a row, from sorted log-probabilities and uniform random numbers."""
 
 import numpy as np
 import numpy.typing as npt

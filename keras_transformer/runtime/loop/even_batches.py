@@ -1,6 +1,4 @@
-"""Takes the lengths of rows that are read once, not decoded, and returns the batches that compute
-the fewest padded tokens.
-"""
+"""Batches with the fewest padded tokens, for rows that are read once and not decoded."""
 
 import itertools
 import math

@@ -1,6 +1,4 @@
-"""Greedy search and sampling: takes a decoder and a request, yields each step's tokens, one for
-every row, and returns the candidates at the end.
-"""
+"""Greedy search and sampling: one token a row in each step, yielded as it is found."""
 
 import functools
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Types and helpers that the searches share. A search takes one batch's `Request` and a decoder as
-`Steps`, and returns candidates; it knows nothing of models, graphs or caches.
+"""What the searches share: the `Request` of a batch, the decoder as `Steps`, and the helpers
+between them. A search knows nothing of models, graphs or caches.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Runs the search that a request asks for: takes a decoder and a request and returns candidates."""
+"""The search that a request asks for: greedy, beam or sampling."""
 
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne

@@ -1,4 +1,4 @@
-"""Looks for stops in the tokens of a batch: of rows that are decoded one by one, and of beams."""
+"""Stops in the tokens of a batch: of rows that are decoded one by one, and of beams."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
-"""Takes logits and returns log-probabilities, and the largest of them with their places: an exact
-selection in which the lower place wins a tie.
+"""Log-probabilities of logits and the largest of them, by an exact selection in which the lower id
+wins a tie.
 """
 
 import numpy as np

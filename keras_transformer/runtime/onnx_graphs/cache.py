@@ -1,6 +1,6 @@
-"""What the decoder keeps of the tokens generated so far, keys and values or a recurrence's states:
-buffers that the graph writes in place and that grow by blocks, and a table of the rows that hold
-each hypothesis's earlier tokens.
+"""The decoder's cache: keys and values, or a recurrence's states, in buffers that the graph writes
+in place and that grow by blocks, and a table of the rows that hold each hypothesis's earlier
+tokens.
 """
 
 import itertools

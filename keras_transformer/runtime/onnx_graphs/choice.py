@@ -1,6 +1,4 @@
-"""Chooses which of an artefact's graphs run here: takes its manifest and returns the contract of
-the graphs for one target, and why it is that one.
-"""
+"""The choice among an artefact's targets: the graphs that run fastest on this machine, and why."""
 
 import logging
 from dataclasses import dataclass

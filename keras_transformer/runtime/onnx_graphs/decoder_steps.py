@@ -1,5 +1,5 @@
-"""An artefact's decoder as the searches see it (`Steps`): takes the newest tokens and returns
-candidates. Everything else stays bound to memory that the graph reads and writes in place.
+"""An artefact's decoder as the searches see it (`Steps`): the newest tokens go in, candidates come
+out. Everything else stays bound to memory that the graph reads and writes in place.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
-"""Opens the graphs of one artefact for all threads, and runs the encoder, with which both decoding
-and scoring begin: takes rows of source ids and returns keys and values, or states.
+"""The graphs of one artefact, opened for all threads, and its encoder, with which both decoding and
+scoring begin: source ids to keys and values, or states.
 """
 
 import threading

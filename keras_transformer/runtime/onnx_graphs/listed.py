@@ -1,5 +1,5 @@
-"""A batch's shortlist as the decoder's graphs take it: takes its ids and what gathers their
-weights, and returns these, and logits of all ids.
+"""A batch's shortlist in the form that the decoder's graphs read: ids, their gathered weights, and
+logits of all ids made of those on the list.
 """
 
 from collections.abc import Callable

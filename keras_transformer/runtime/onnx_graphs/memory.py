@@ -1,5 +1,5 @@
-"""Lends blocks of memory to batches and takes them back for the next ones: for a small model, the
-first access to fresh memory costs more than the arithmetic of a decode step.
+"""A pool of memory blocks that batches borrow and return: for a small model, the first access to
+fresh memory costs more than the arithmetic of a decode step.
 """
 
 import threading

@@ -1,5 +1,6 @@
-"""Finds and registers this package's own onnxruntime operators (`native/`), for artefacts exported
-with target="native", and checks their version and whether they are fast on this processor.
+"""This package's own onnxruntime operators (`native/`) for artefacts with target="native": their
+library is found, registered, and checked for its version and for whether it is fast on this
+processor.
 """
 
 import ctypes

@@ -1,5 +1,5 @@
-"""Finds the weights that an ONNX graph keeps in a file beside it: reads the graph's initializers
-with external data, of protobuf's wire format no more than that takes.
+"""The weights that an ONNX graph keeps in a file beside it, found by reading the few fields of
+protobuf's wire format that name them.
 """
 
 import math

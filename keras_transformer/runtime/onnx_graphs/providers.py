@@ -1,5 +1,5 @@
-"""Chooses the onnxruntime execution providers that run an artefact's graphs: takes names, with or
-without options, and returns checked ones.
+"""onnxruntime's execution providers for an artefact's graphs, by names with or without options, and
+checked.
 """
 
 from collections.abc import Mapping, Sequence

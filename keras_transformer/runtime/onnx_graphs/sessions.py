@@ -1,6 +1,4 @@
-"""Opens an artefact's graphs in onnxruntime: takes its manifest and files and returns
-sessions, whose threads do not get in each other's way.
-"""
+"""onnxruntime's sessions of an artefact's graphs, whose threads do not hinder each other."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A decode step's graph, opened: what all batches that run it need to know of it."""
+"""The opened graph of a decode step, with what all batches that run it need to know of it."""
 
 from onnxruntime import InferenceSession as Session
 

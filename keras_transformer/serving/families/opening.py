@@ -1,5 +1,5 @@
-"""Takes an artefact's directory and returns the served model of its family; tells which options
-the family has no use for.
+"""Opens the served model of an artefact's family, and names options that this family does
+not have.
 """
 
 import dataclasses

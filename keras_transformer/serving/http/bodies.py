@@ -1,4 +1,6 @@
-"""Reads bodies of REST requests, limited in time and in bytes, before and after decompression."""
+"""Bodies of REST requests, read within limits of time and of bytes, before and after
+decompression.
+"""
 
 import asyncio
 import gzip

@@ -1,5 +1,5 @@
-"""What every REST request has in common: a deadline, a client who may hang up, and errors in
-TensorFlow Serving's shape.
+"""The frame of every REST request: a deadline, a client who may hang up, and errors in TensorFlow
+Serving's shape.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
-"""TensorFlow Serving's JSON: reads a predict request's body into arrays and writes arrays as the
-answer's body, in row format ("instances") and in column format ("inputs").
+"""TensorFlow Serving's JSON: the body of a predict request as arrays, and arrays as the body of an
+answer, in row format ("instances") and in column format ("inputs").
 """
 
 import base64

@@ -1,5 +1,5 @@
-"""TensorFlow Serving's classify and regress calls: takes examples and sends the labels or the
-number of each.
+"""TensorFlow Serving's classify and regress calls over REST: labels, or a number, for each
+example.
 """
 
 from collections.abc import Awaitable, Callable

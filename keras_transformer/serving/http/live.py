@@ -1,5 +1,5 @@
-"""Paths of our own, for people who look at translations: one streams a translation piece by piece,
-one explains it with the n best hypotheses and their attention, one lists the languages to choose.
+"""Paths of our own beside TensorFlow Serving's: `:stream` sends a translation as it is written,
+`:explain` the n best with their attention, and one lists the languages to choose.
 """
 
 import json

@@ -1,5 +1,5 @@
 """The page at `/`, which shows the translation of a typed sentence, the n best and their attention.
-Serves only the page's files: what they show comes from the server's other paths.
+Only the page's files are served here; what they show comes from the server's other paths.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""The predict call as a bare ASGI application: takes a request and sends its answer.
+"""The predict call as a bare ASGI application.
 
 The framework's routes, requests and responses would take a good part of a short translation's time.
 """

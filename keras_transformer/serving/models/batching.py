@@ -1,5 +1,5 @@
-"""Dynamic batching: takes rows of many requests, runs the model on batches of the rows that were
-waiting, and returns to each request the results of its own rows.
+"""Dynamic batching: the rows of many requests wait together, run as one batch, and each request
+gets the results of its own rows.
 """
 
 import asyncio

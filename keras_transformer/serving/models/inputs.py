@@ -1,5 +1,5 @@
-"""Takes a request's arrays and returns rows that a model can batch. Checks names, dtypes and shapes
-against the signature, turns texts into ids, and refuses those that are too long.
+"""A request's arrays as rows that a model can batch: names, dtypes and shapes are checked against
+the signature, texts become ids, and texts that are too long are refused.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""What TensorFlow Serving's classify and regress calls return, whatever the protocol: takes texts
-and returns labels with their scores, or numbers.
+"""The answers of TensorFlow Serving's classify and regress calls, whatever the protocol: labels
+with scores, or numbers, of texts.
 """
 
 from typing import Any, Literal

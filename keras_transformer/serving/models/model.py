@@ -1,5 +1,5 @@
-"""One loaded version of a model: takes a request's arrays and returns rows, takes batches of rows
-and returns results, and takes a request's results and returns arrays.
+"""One loaded version of a model: the rows of a request, the results of a batch, and the arrays of
+an answer.
 """
 
 import dataclasses

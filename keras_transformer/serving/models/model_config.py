@@ -1,5 +1,5 @@
-"""Takes TensorFlow Serving's file of models (`--model-config`) and returns the models to serve. The
-schema is TensorFlow Serving's own; reading it loads no TensorFlow.
+"""TensorFlow Serving's file of models (`--model-config`). The schema is TensorFlow Serving's own;
+reading it loads no TensorFlow.
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
 """The options of one served model: where its versions are, which of them are served, and the labels
-that point at them. Takes them as values or as a flag's text, and checks them.
+that point at them; as values or as the text of a flag.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""Takes a model's results and returns a request's arrays, padded only to the rows of that request,
-so that an answer does not depend on what else was in the batch.
+"""A model's results as the arrays of an answer, padded to the rows of its own request only, so that
+an answer does not depend on what else was in the batch.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Reads requests: checks and tokenizes what a client sent, and notes it in the journal."""
+"""The reading of requests: checked, tokenized, and noted in the journal."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
-"""Runs the rows of a request with those of others, or streams their pieces: one part of a text
-after the other, with the spaces and line breaks between them.
+"""The running of a request's rows, in batches with those of others or as a stream of tokens; parts
+of a text one after the other, with the spaces and line breaks between them.
 """
 
 import asyncio

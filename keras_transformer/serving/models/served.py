@@ -1,4 +1,4 @@
-"""What the server needs of a loaded version of a model, whatever its family."""
+"""The interface of a loaded version of a model, whatever its family."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable

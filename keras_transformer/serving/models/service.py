@@ -1,4 +1,4 @@
-"""The server without a protocol: takes arrays and returns arrays. REST and gRPC build upon it."""
+"""The server without a protocol, from arrays to arrays. REST and gRPC are built on it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Takes the name in a request and returns the signature that it asks for."""
+"""The signature that a request asks for, by its name."""
 
 from collections.abc import Mapping
 

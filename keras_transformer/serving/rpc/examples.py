@@ -1,4 +1,4 @@
-"""Takes the tf.Examples of a Classify or Regress request and returns their texts."""
+"""The texts of the tf.Examples in a Classify or Regress request."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""What every gRPC request has in common: it is counted while it runs, and its errors become the
-status of the answer.
+"""The frame of every gRPC request: it is counted while it runs, and its errors become the status of
+the answer.
 """
 
 import asyncio

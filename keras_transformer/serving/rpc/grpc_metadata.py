@@ -1,4 +1,4 @@
-"""What clients may ask about a model: takes the names of fields and returns each as a proto."""
+"""The metadata of a model as protos, field by field."""
 
 from collections.abc import Callable, Iterable, Mapping
 

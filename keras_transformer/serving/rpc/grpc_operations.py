@@ -1,6 +1,4 @@
-"""What operators' tools ask a gRPC server: its health (`grpc.health.v1`) and its services
-(reflection).
-"""
+"""The gRPC services for operators' tools: health (`grpc.health.v1`) and reflection."""
 
 import asyncio
 from collections.abc import AsyncIterator

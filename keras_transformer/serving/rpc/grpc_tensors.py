@@ -1,5 +1,5 @@
-"""Converts TensorProtos to arrays and back, and signatures to TensorFlow's protos. The protos lie
-in TensorFlow's package: `bare_tensorflow` loads them alone.
+"""TensorProtos to arrays and back, and signatures as TensorFlow's protos. The protos lie in
+TensorFlow's package: `bare_tensorflow` loads them alone.
 """
 
 import math

@@ -1,1 +1,1 @@
-"""A vocabulary of words and parts of words: one interface, and what reads each kind of file."""
+"""Vocabularies of words and parts of words: one interface, and a reader for each kind of file."""

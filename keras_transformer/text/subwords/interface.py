@@ -1,5 +1,5 @@
-"""What reads a vocabulary, whatever its file: takes texts and returns ids and pieces, and the
-reverse, whole or one id at a time.
+"""`Subwords`, the interface of a vocabulary's reader: texts to ids and pieces and back, whole or
+one id at a time.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The decoders of a `tokenizer.json`: take pieces and return text, whole or as it arrives."""
+"""The decoders of a `tokenizer.json`, from pieces to text, whole or as it arrives."""
 
 import codecs
 import copy

@@ -1,4 +1,4 @@
-"""The special ids of a `tokenizer.json`: takes its values and returns `SpecialIds`."""
+"""The special ids of a `tokenizer.json` as `SpecialIds`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Opens a vocabulary of either kind: takes the bytes of its file and returns what reads it."""
+"""Opens a vocabulary of either kind from the bytes of its file."""
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.interface import Subwords

@@ -1,4 +1,4 @@
-"""Reads a SentencePiece model, as `Subwords` says; needs only the `sentencepiece` package."""
+"""A SentencePiece model as `Subwords`; needs only the `sentencepiece` package."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import compress

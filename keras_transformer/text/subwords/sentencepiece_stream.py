@@ -1,5 +1,5 @@
-"""Takes ids of a SentencePiece model one at a time and returns their text in pieces, each as soon
-as no later token can change it.
+"""The text of a SentencePiece model's ids as they arrive: each part as soon as no later token can
+change it.
 """
 
 import codecs

@@ -1,5 +1,5 @@
 """Symbols that stand apart in texts, as T5's sentinels do: "a <extra_id_0>." and "a<extra_id_0> ."
-have the same ids. Takes texts and the ids that SentencePiece gives, and returns theirs.
+have the same ids.
 
 SentencePiece reads a piece that users defined where it stands, with a piece of a space before it
 and none behind it. Hugging Face's tokenizers split texts there first: nothing is left of the spaces

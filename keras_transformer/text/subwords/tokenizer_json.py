@@ -1,5 +1,5 @@
-"""Reads a `tokenizer.json` of Hugging Face with byte-level BPE or WordPiece, as `Subwords` says;
-needs the package `tokenizers`, which splits the texts.
+"""Byte-level BPE and WordPiece of a `tokenizer.json` of Hugging Face, as `Subwords`; needs the
+package `tokenizers`, which splits the texts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The devices of a run: takes the name of a strategy and returns `Replicas` that share every batch.
+"""The devices of a run: `Replicas` that share every batch, by the name of a strategy.
 
 A replica is a copy of the model on one device; a worker is a process with one replica or more.
 """

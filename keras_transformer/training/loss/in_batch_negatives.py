@@ -1,5 +1,5 @@
-"""The loss of sentence embeddings (Henderson et al. 2017, section 4.3): takes vectors of pairs of
-texts and returns the similarity of each first text with all second texts of the batch.
+"""The loss of sentence embeddings (Henderson et al. 2017, section 4.3): the similarity of each
+first text with all second texts of the batch.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""The training loss (paper, section 5.4) as a Keras loss: takes labels and logits and returns one
-value per token. `train` computes its fused form, from the decoder's states.
+"""The training loss (paper, section 5.4) as a Keras loss, one value per token from labels and
+logits. `train` computes its fused form, from the decoder's states.
 """
 
 from typing import Any

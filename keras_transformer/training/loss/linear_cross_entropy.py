@@ -1,5 +1,5 @@
-"""The final linear layer fused with the label-smoothed loss (paper, sections 3.4 and 5.4): takes
-the decoder's states and returns sums over tokens.
+"""The final linear layer fused with the label-smoothed loss (paper, sections 3.4 and 5.4): sums
+over tokens from the decoder's states.
 """
 
 from typing import Any

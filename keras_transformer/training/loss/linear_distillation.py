@@ -1,5 +1,5 @@
-"""Word-level distillation (Kim and Rush 2016, section 3.1) fused with the final linear layer: takes
-the states of a student and of its teacher and returns sums over tokens.
+"""Word-level distillation (Kim and Rush 2016, section 3.1) fused with the final linear layer: sums
+over tokens from the states of a student and of its teacher.
 """
 
 from functools import partial

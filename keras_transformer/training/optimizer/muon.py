@@ -1,5 +1,5 @@
-"""Muon (Jordan et al. 2024): takes gradients and changes the matrices of a Transformer's blocks by
-their momentum with all singular values near 1, everything else by Adam.
+"""Muon (Jordan et al. 2024): the matrices of a Transformer's blocks are changed by their momentum
+with all singular values near 1, everything else by Adam.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What a run will do, in lines, before it does it: takes its data, its plan and its model."""
+"""The lines that say what a run will do before it does it."""
 
 from collections.abc import Iterator
 

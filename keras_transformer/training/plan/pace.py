@@ -1,5 +1,5 @@
-"""Takes training pairs and a plan and returns the number of updates in an epoch, a round and a run;
-makes the plan out of what is asked for, of a recipe and of the pairs.
+"""The plan of a run, made of what is asked for, a recipe and the training pairs, and its pace: the
+updates of an epoch, a round and the run.
 """
 
 from collections.abc import Iterator

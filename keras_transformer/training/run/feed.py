@@ -1,4 +1,4 @@
-"""Takes a run's data, options and replicas and returns the batches for training and validation."""
+"""The batches of a run, for training and validation, shared by its replicas."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,5 @@
-"""Takes a preset, fields to override and the vocabularies, and returns the config of the model to
-train. Needs neither Keras nor a corpus, so that invalid settings are reported before any work.
+"""The config of the model to train, of a preset, fields to override and the vocabularies. Needs
+neither Keras nor a corpus, so that invalid settings are reported before any work.
 """
 
 from typing import Any

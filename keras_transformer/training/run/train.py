@@ -1,5 +1,5 @@
-"""Training from start to end: takes a corpus, fills a run directory and returns the trained model;
-resumes a killed run.
+"""Training from start to end: a corpus becomes a run directory and a trained model, and a killed
+run is resumed.
 """
 
 import os

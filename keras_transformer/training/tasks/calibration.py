@@ -1,5 +1,5 @@
-"""Takes a finished model and its data and returns the score below which a translation has low
-confidence: nearly all of the model's own translations of validation sentences score higher.
+"""The score below which a translation has low confidence: nearly all of the model's own
+translations of validation sentences score higher.
 """
 
 from keras_transformer.data.batching.batches import evaluation_batches

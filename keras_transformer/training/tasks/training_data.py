@@ -1,6 +1,4 @@
-"""The data of a run: takes a corpus and the vocabulary to train, and returns tokenizers and encoded
-pairs.
-"""
+"""The data of a run: tokenizers and encoded pairs of its corpus."""
 
 import dataclasses
 from typing import Any

@@ -1,5 +1,5 @@
-"""Takes a task, a preset or the config of a trained run, and a vocabulary, and returns the config
-of the model to train. Needs neither Keras nor a corpus.
+"""The config of the model to train on single texts, of a task, a preset or a trained run, and a
+vocabulary. Needs neither Keras nor a corpus.
 """
 
 import dataclasses

@@ -1,6 +1,4 @@
-"""Prepared single texts for a run: takes what `keras-transformer prepare` wrote and returns its
-training data, without reading its shards.
-"""
+"""Prepared single texts as the training data of a run, without reading their shards."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""Training on single texts from start to end: takes a task and a corpus, fills a run directory and
-returns the trained model; resumes a killed run.
+"""Training on single texts from start to end: a task and a corpus become a run directory and a
+trained model, and a killed run is resumed.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Fine-tuning in part: takes a model and keeps some layers as they are, or lets lower ones learn
-more slowly or later (Howard and Ruder 2018).
+"""Fine-tuning in part: some layers stay as they are, or lower ones learn more slowly or later
+(Howard and Ruder 2018).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Writes a model of another toolkit as a run directory, which all commands take."""
+"""A model of another toolkit as a run directory, which all commands read."""
 
 import os
 from pathlib import Path

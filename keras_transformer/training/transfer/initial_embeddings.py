@@ -1,6 +1,4 @@
-"""Static word vectors as initial embeddings: takes a new model and its tokenizers and sets the rows
-of the pieces that spell a word.
-"""
+"""Static word vectors as initial embeddings: the rows of the pieces that spell a word."""
 
 import os
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Adds words to the vocabulary of a finished run: takes the run and the words, and writes a run
-whose model gives the same logits as before for all ids that there were.
+"""Words added to the vocabulary of a finished run, as a new run whose model gives the same logits
+as before for all ids that there were.
 """
 
 import dataclasses

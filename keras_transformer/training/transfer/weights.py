@@ -1,5 +1,5 @@
-"""Takes a new model and a trained one and gives the new one every weight that fits: of the same
-layer path and shape, and not for other labels. Learned positions fit in any number.
+"""The weights that a new model gets from a trained one: all that have the same layer path and
+shape, and do not belong to other labels. Learned positions fit in any number.
 """
 
 from collections.abc import Callable

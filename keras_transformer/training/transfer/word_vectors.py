@@ -1,5 +1,5 @@
-"""Files of word vectors, as word2vec, GloVe and fastText write them: takes a path and returns
-vectors by word. Only reading whole files needs gensim.
+"""Files of word vectors, as word2vec, GloVe and fastText write them. Only reading whole files needs
+gensim.
 """
 
 import gzip

@@ -1,6 +1,4 @@
-"""Takes the run whose distributions a student learns from, and checks that both read the same
-ids.
-"""
+"""The run whose distributions a student learns from, checked to read the same ids."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The directories of a model's versions: finds them, and tells when their files change."""
+"""The directories of a model's versions, and changes of the files in them."""
 
 import re
 from pathlib import Path

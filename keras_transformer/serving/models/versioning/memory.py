@@ -1,4 +1,4 @@
-"""Gives memory that a version took back to the system."""
+"""The return of memory to the system after a version is closed."""
 
 import ctypes
 import gc

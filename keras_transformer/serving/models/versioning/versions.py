@@ -1,5 +1,5 @@
-"""Takes a model's directory and keeps the versions loaded that its policy and labels choose: checks
-the directory at intervals, loads new complete versions and unloads those that are replaced.
+"""The loaded versions of a model. Its directory is checked at intervals; new complete versions that
+policy and labels choose are loaded, and those that they replace are unloaded.
 """
 
 import asyncio
