@@ -7,6 +7,7 @@ toolkit. Names load on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from keras_transformer.messages import without_start_messages
 from keras_transformer.suggestions import did_you_mean, suggests_arguments
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         hint = did_you_mean(name, _HOMES)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-    value = suggests_arguments(getattr(import_module(_HOMES[name]), name))
+    with without_start_messages():
+        value = suggests_arguments(getattr(import_module(_HOMES[name]), name))
     globals()[name] = value
     return value
 

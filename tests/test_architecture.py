@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
     ("control_groups",),
-    ("cores", "path_kinds", "suggestions", "telemetry"),
+    ("cores", "messages", "path_kinds", "suggestions", "telemetry"),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
@@ -65,6 +65,7 @@ SHARED = {
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
+    "keras_transformer.messages",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",

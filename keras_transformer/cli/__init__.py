@@ -11,6 +11,7 @@ from types import ModuleType
 
 from keras_transformer import __version__
 from keras_transformer.distribution import install_command
+from keras_transformer.messages import DEBUG_VARIABLE, is_debugging
 from keras_transformer.suggestions import did_you_mean
 
 COMMANDS = {
@@ -45,7 +46,6 @@ _MODULES = {
     "generate": "generation.generate",
     "perplexity": "generation.perplexity",
 }
-DEBUG_VARIABLE = "KERAS_TRANSFORMER_DEBUG"
 _CLI_PACKAGES = ("jsonargparse", "docstring_parser", "yaml", "tqdm")
 # Kinds of error that our own checks raise: their text is meant for the user as it stands.
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         of the output is gone, 143 terminated.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in arguments or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+    debug = "--debug" in arguments or is_debugging()
     arguments = [argument for argument in arguments if argument != "--debug"]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_overview(), file=sys.stdout if arguments else sys.stderr)
@@ -82,7 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(arguments[0], closed, code=1)
     # TensorFlow's own messages, such as those about absent GPUs; its errors come as exceptions.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    return _run(arguments[0], arguments[1:], debug=debug)
+    before = os.environ.get(DEBUG_VARIABLE, "")
+    os.environ[DEBUG_VARIABLE] = str(int(debug))  # also for the processes of the command
+    try:
+        return _run(arguments[0], arguments[1:], debug=debug)
+    finally:
+        os.environ[DEBUG_VARIABLE] = before
 
 
 def _run(command: str, arguments: list[str], *, debug: bool) -> int:
@@ -173,5 +178,6 @@ def _overview() -> str:
         "  --version   the version\n"
         '  --completion  a script for bash: eval "$(keras-transformer --completion)"; also\n'
         "              --completion zsh, --completion fish\n"
-        f"  --debug     show the traceback of an error (or set {DEBUG_VARIABLE}=1)"
+        "  --debug     show the traceback of an error, and long lists in whole (or set\n"
+        f"              {DEBUG_VARIABLE}=1)"
     )

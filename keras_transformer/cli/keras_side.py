@@ -4,10 +4,6 @@ If TensorFlow is missing, the error names the extra to install.
 """
 
 import os
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +12,7 @@ from types import ModuleType
 from keras_transformer.cores import available_cores, quota_cores
 from keras_transformer.distribution import install_command
 from keras_transformer.keras_backend import require_tensorflow_backend
+from keras_transformer.messages import without_start_messages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +40,7 @@ def load_training() -> ModuleType:
     require_tensorflow_backend("this command")
     limit_threads()
     try:
-        with _without_start_messages():
+        with without_start_messages():
             return import_module("keras_transformer.training.run.train")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("keras_transformer"):
@@ -80,24 +77,3 @@ def _missing(name: str | None) -> ImportError:
     return ImportError(
         f"models that are not exported need {name}: install it with `{install_command('train')}`."
     )
-
-
-@contextmanager
-def _without_start_messages() -> Iterator[None]:
-    """Drops what TensorFlow's libraries write to stderr while they load, unless loading fails.
-
-    They write past Python, straight to file descriptor 2, and before any log level applies.
-    """
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as messages:
-        os.dup2(messages.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            messages.seek(0)
-            os.write(kept, messages.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)

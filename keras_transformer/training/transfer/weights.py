@@ -2,6 +2,8 @@
 shape, and do not belong to other labels. Learned positions fit in any number.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +12,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.messages import is_debugging
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.runs.run_directory import RunDirectory
@@ -17,6 +20,7 @@ from keras_transformer.training.transfer.parts import differing_choices
 
 # How the path of a matrix of learned positions ends.
 POSITIONS = "positions/matrix"
+_BLOCK = re.compile(r"block_\d+")
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,36 @@ class Transfer:
         return Transfer(taken, fresh, self.unused + other.unused)
 
     def __str__(self) -> str:
+        """Returns how many weights were taken, and which parts were not; each with `--debug`."""
         lines = [f"{len(self.taken)} weights taken, {len(self.fresh)} new"]
-        lines += [f"  new: {path} ({why})" for path, why in self.fresh.items()]
-        lines += [f"  not used: {path}" for path in self.unused]
-        return "\n".join(lines)
+        if is_debugging():
+            lines += [f"  new: {path} ({why})" for path, why in self.fresh.items()]
+            lines += [f"  not used: {path}" for path in self.unused]
+            return "\n".join(lines)
+        new = Counter((_part(path), _kind(why)) for path, why in self.fresh.items())
+        lines += [f"  new: {part}, {_weights(count)} ({why})" for (part, why), count in new.items()]
+        unused = Counter(map(_part, self.unused))
+        lines += [f"  not used: {part}, {_weights(count)}" for part, count in unused.items()]
+        return "\n".join(lines + ["  (--debug names each)"] * (len(lines) > 1))
+
+
+def _part(path: str) -> str:
+    """Returns the part of a model that a weight belongs to, of all its blocks.
+
+    Example:
+        >>> _part("decoder/block_3/cross_attention/query/kernel"), _part("head/linear/bias")
+        ('decoder/cross_attention', 'head')
+    """
+    layer, *rest = path.split("/")
+    return f"{layer}/{rest[1]}" if len(rest) > 1 and _BLOCK.fullmatch(rest[0]) else layer
+
+
+def _kind(why: str) -> str:
+    return "of another shape" if why.startswith("shape ") else why
+
+
+def _weights(count: int) -> str:
+    return f"{count} weight{'s' * (count > 1)}"
 
 
 def take_from_run(

@@ -31,7 +31,7 @@ def test_a_head_of_other_labels_is_new_and_learns_under_low_rank_adaptation(
     model = start(
         "classify", "other", labelled("anger", "joy"), init=tmp_path / "first", options=options
     )
-    assert "new: head/linear/kernel (trained for other labels)" in capsys.readouterr().out
+    assert "new: head, 2 weights (trained for other labels)" in capsys.readouterr().out
     transfer = json.loads((tmp_path / "other" / "training.json").read_text())["transfer"]
     assert {path.split("/")[0] for path in transfer["fresh"]} == {"head", "pooler"}
     assert {path.split("/")[0] for path in transfer["unused"]} == {"head", "pooler"}

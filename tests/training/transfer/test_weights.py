@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.messages import DEBUG_VARIABLE
 from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.training.transfer.parts import why_new
-from keras_transformer.training.transfer.weights import take_weights
+from keras_transformer.training.transfer.weights import Transfer, take_weights
 
 
 def encoder(**fields: Any) -> keras.Model:
@@ -37,11 +38,28 @@ def test_a_classifier_takes_the_body_and_keeps_its_new_head() -> None:
         np.testing.assert_array_equal(after[path], before[path])
 
 
+def test_parts_are_named_and_their_weights_when_debugging(monkeypatch) -> None:
+    found = Transfer(
+        ("head/bias",),
+        {f"decoder/block_{n}/cross_attention/{w}/kernel": "x" for n in (0, 1) for w in "qkv"},
+        ("embeddings/positions/matrix",),
+    )
+    assert str(found).splitlines() == [
+        "1 weights taken, 6 new",
+        "  new: decoder/cross_attention, 6 weights (x)",
+        "  not used: embeddings, 1 weight",
+        "  (--debug names each)",
+    ]
+    monkeypatch.setenv(DEBUG_VARIABLE, "1")
+    assert "  new: decoder/block_1/cross_attention/v/kernel (x)\n" in str(found)
+    assert str(found).endswith("  not used: embeddings/positions/matrix")
+
+
 def test_another_shape_is_left_and_named() -> None:
     trained, model = encoder(), encoder(num_token_types=3)
     found = take_weights(model, trained)
     assert found.fresh == {"embeddings/token_types/matrix": "shape (3, 8), trained (2, 8)"}
-    assert "new: embeddings/token_types/matrix (shape (3, 8), trained (2, 8))" in str(found)
+    assert "new: embeddings, 1 weight (of another shape)" in str(found)
 
 
 @pytest.mark.parametrize(
