@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from keras_transformer.distribution import install_command
+from keras_transformer.messages import without_start_messages
 from keras_transformer.serializable import register_with_keras
 from keras_transformer.suggestions import did_you_mean, suggests_arguments
 from keras_transformer.telemetry import silence
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from keras_transformer.data.sources.corpus import Corpus, Pairs
     from keras_transformer.data.sources.demo import demo_corpus
     from keras_transformer.data.sources.files import read_lines, read_parallel
+    from keras_transformer.data.sources.tables.labelled import read_labelled
     from keras_transformer.data.sources.texts import (
         LabelledCorpus,
         LabelledTexts,
         TextCorpus,
         Texts,
-        read_labelled,
         read_texts,
     )
     from keras_transformer.data.sources.tfds import load_tfds
@@ -164,7 +165,7 @@ _HOMES = {
     "load_run": "runs.finished_run",
     "load_tfds": "data.sources.tfds",
     "load_training_text": "runs.run_directory",
-    "read_labelled": "data.sources.texts",
+    "read_labelled": "data.sources.tables.labelled",
     "read_lines": "data.sources.files",
     "read_parallel": "data.sources.files",
     "read_texts": "data.sources.texts",
@@ -186,7 +187,8 @@ def __getattr__(name: str) -> object:
         hint = did_you_mean(name, _HOMES)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     try:
-        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        with without_start_messages():
+            found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(__name__):
             raise

@@ -54,7 +54,7 @@ _MORE_MODEL_FIELDS = single_stack_fields(MODEL_FIELDS | set(VOCAB_FIELDS))
 _ALL_MODEL_FIELDS = MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"),
-    "with --task classify: label, tab, text, or two texts; with embed: two texts",
+    "with --task classify: label, tab, text, or two texts; with embed: two texts; or .csv",
 )
 
 

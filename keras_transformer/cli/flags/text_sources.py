@@ -16,13 +16,9 @@ from keras_transformer.data.sources.json_lines import (
     read_json_tagged,
     read_json_texts,
 )
+from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
-from keras_transformer.data.sources.texts import (
-    LabelledCorpus,
-    TextCorpus,
-    read_labelled,
-    read_texts,
-)
+from keras_transformer.data.sources.texts import LabelledCorpus, TextCorpus, read_texts
 from keras_transformer.data.sources.tsv import read_tsv
 
 if TYPE_CHECKING:

@@ -89,6 +89,9 @@ def prepare(
     streams = {"train": train, **({"valid": valid} if valid else {})}
     files = sorted({path for stream in streams.values() for path in stream.files})
     require_rereadable(files)
+    for stream in streams.values():
+        for note in stream.notes:
+            say(note)
     begun = False
     try:
         with worker_processes(workers) as pool:

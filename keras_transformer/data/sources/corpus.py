@@ -17,6 +17,7 @@ class Pairs:
         source: The sentences to translate; at least one.
         target: Their translations; as many as `source`.
         origin: Where the sentences come from, for messages ("demo, seed 0", a file name).
+        notes: What their reader recognised, such as a header, in lines to show.
 
     Raises:
         TypeError: `source` or `target` is a single string or holds something other than strings.
@@ -31,6 +32,7 @@ class Pairs:
     source: Sequence[str]
     target: Sequence[str]
     origin: str
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for side in ("source", "target"):
@@ -53,6 +55,7 @@ class Pairs:
             [*self.source, *other.source],
             [*self.target, *other.target],
             f"{self.origin}, and {len(other)} pairs of {other.origin}",
+            self.notes + other.notes,
         )
 
 

@@ -23,7 +23,8 @@ def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     """Reads the field `text` of each object; an empty text ends a document.
 
     Args:
-        paths: One path, or several in order; UTF-8, plain or gzip. Empty lines are left out.
+        paths: One path, or several in order; UTF-8, plain or gzip. A blank line is an
+            empty text, which training drops and counts.
 
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
@@ -31,9 +32,8 @@ def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
         ValueError: A line is no JSON object, or a field is missing or of another type (names file
             and line), or there is no text at all.
     """
-    return Texts(
-        _read(paths, lambda record: _text(record, TEXT, may_be_empty=True)), _origin(paths)
-    )
+    rows = _read(paths, lambda record: (_text(record, TEXT, may_be_empty=True),))
+    return Texts([text for (text,) in rows], _origin(paths))
 
 
 def read_json_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
@@ -66,7 +66,7 @@ def read_json_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
             raise _LineError(f"expected a tag for each word, got {len(words)} and {len(tags)}")
         return words, tags
 
-    words, tags = zip(*_read(paths, row), strict=True)
+    words, tags = zip(*_read(paths, row, blank=()), strict=True)
     return TaggedTexts(words, tags, _origin(paths))
 
 
@@ -80,25 +80,28 @@ def read_json_pairs(paths: PathLike | Sequence[PathLike]) -> Pairs:
     return Pairs(first, second, _origin(paths))
 
 
-def _read(paths: Any, row_of: Any, as_first: str = "") -> list[Any]:
+def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[tuple[Any, ...]]:
     """Returns `row_of` each object; raises what is wrong with file and line.
 
     Args:
         paths: The files.
         row_of: Takes an object and returns a row.
         as_first: What is wrong with a row that is not as long as the first; empty if rows may be.
+        blank: What a row of a blank line consists of.
     """
-    rows: list[Any] = []
+    rows: list[tuple[Any, ...]] = []
+    width = 0
     for place, line in _lines(paths):
         try:
-            rows.append(row_of(_record(line)))
-            if as_first and len(rows[-1]) != len(rows[0]):
+            rows.append(row_of(_record(line)) if line.strip() else ())
+            width = width or len(rows[-1])
+            if as_first and rows[-1] and len(rows[-1]) != width:
                 raise _LineError(as_first)
         except _LineError as error:
             raise ValueError(f"{place}: {error}") from error
-    if not rows:
+    if not width:
         raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
-    return rows
+    return [row or (blank,) * width for row in rows]
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -116,8 +119,7 @@ def _lines(paths: Any) -> Iterator[tuple[str, str]]:
     require_files(files)
     for path in files:
         for number, line in enumerate(iter_lines(path), start=1):
-            if line.strip():
-                yield f"{path}, line {number}", line
+            yield f"{path}, line {number}", line
 
 
 def _origin(paths: Any) -> str:

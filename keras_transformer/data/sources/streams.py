@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -15,7 +16,7 @@ from keras_transformer.data.sources.files import (
     require_as_many_lines,
     require_files,
 )
-from keras_transformer.data.sources.tsv import iter_tsv
+from keras_transformer.data.sources.tsv import PairTable, open_tsv
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class PairStream(Protocol):
     def files(self) -> list[Path]:
         """Every file that is read."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised of them, such as a header, in lines to show."""
+
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields source and target, pair after pair."""
 
@@ -62,6 +67,7 @@ class ParallelFiles:
     """
 
     is_single: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()
 
     source: tuple[Path, ...]
     target: tuple[Path, ...]
@@ -127,11 +133,26 @@ class TsvFiles(_LineFiles):
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields source and target, pair after pair."""
-        return iter_tsv(self.paths, self.source_column, self.target_column)
+        return chain.from_iterable(table.pairs() for table in self._tables)
 
     def sentences(self, side: int) -> Iterator[str]:
         """Yields the source sentences (side 0) or the target sentences (side 1)."""
         return (pair[side] for pair in self.pairs())
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs, blank lines included."""
+        if any(table.header or table.table.is_quoted for table in self._tables):
+            return sum(1 for _ in self.pairs())
+        return super().count(files)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised, in lines to show."""
+        return tuple(note for table in self._tables for note in table.notes)
+
+    @cached_property
+    def _tables(self) -> list[PairTable]:
+        return open_tsv(self.paths, self.source_column, self.target_column)
 
 
 @dataclass(frozen=True)
@@ -143,6 +164,7 @@ class SingleFiles(_LineFiles):
     """
 
     is_single: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = ()
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields each text with an empty target."""

@@ -1,7 +1,9 @@
 """Tagged texts in memory, from lines of `word/TAG`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
 
@@ -37,7 +39,12 @@ class TaggedTexts:
     @property
     def classes(self) -> tuple[str, ...]:
         """The different tags, sorted."""
-        return tuple(sorted({tag for row in self.tags for tag in row}))
+        return tuple(sorted(self.label_counts))
+
+    @property
+    def label_counts(self) -> dict[str, int]:
+        """How many words have each tag."""
+        return dict(Counter(chain.from_iterable(self.tags)))
 
     def __len__(self) -> int:
         """Returns the number of texts."""
@@ -78,7 +85,8 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     """Reads lines of `word/TAG word/TAG`; the last slash of a word separates its tag.
 
     Args:
-        paths: One path, or several in order; UTF-8, plain or gzip. Empty lines are left out.
+        paths: One path, or several in order; UTF-8, plain or gzip. A blank line is a text
+            without words, which training drops and counts.
 
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
@@ -96,8 +104,7 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
                 if not word or not tag:
                     raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
                 row.append((word, tag))
-            if row:
-                texts.append(row)
+            texts.append(row)
     words = [tuple(word for word, _ in row) for row in texts]
     tags = [tuple(tag for _, tag in row) for row in texts]
     return TaggedTexts(words, tags, ", ".join(map(str, files)))

@@ -2,6 +2,7 @@
 needs TensorFlow.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,10 @@ class LabelledTexts:
         first: The texts, or the first of each pair.
         second: The second of each pair; None for single texts.
         origin: Where they come from, for messages.
+        notes: What their reader recognised, such as a header, in lines to show.
+
+    A text without words and without a label stands for a blank line: it has no class, and training
+    drops and counts it.
 
     Raises:
         ValueError: The parts differ in length, or are empty.
@@ -72,6 +77,7 @@ class LabelledTexts:
     first: Sequence[str]
     second: Sequence[str] | None
     origin: str
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = {len(part) for part in (self.labels, self.first, self.second) if part is not None}
@@ -80,16 +86,34 @@ class LabelledTexts:
                 f"labels and texts of {self.origin} must be equally many, got "
                 f"{' and '.join(map(str, sorted(counts)))}"
             )
-        if not self.labels:
+        if not any(self.labels) and not any(self.first):
             raise ValueError(f"the corpus is empty: no line in {self.origin}")
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The different labels, sorted."""
-        return tuple(sorted(set(self.labels)))
+        return tuple(sorted(self.label_counts))
+
+    @property
+    def label_counts(self) -> dict[str, int]:
+        """How many texts have each label."""
+        pairs = zip(self.labels, self.first, strict=True)
+        return dict(Counter(label for label, text in pairs if label or text))
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The places, from 0, of all that do not stand for a blank line."""
+        pairs = enumerate(zip(self.labels, self.first, strict=True))
+        return tuple(place for place, (label, text) in pairs if label or text)
+
+    def without_blank_lines(self) -> "LabelledTexts":
+        """Returns all that do not stand for a blank line."""
+        parts = (self.labels, self.first, self.second)
+        labels, first, second = (part and [part[place] for place in self.filled] for part in parts)
+        return LabelledTexts(labels or [], first or [], second, self.origin, self.notes)
 
     def __len__(self) -> int:
-        """Returns the number of texts or pairs."""
+        """Returns the number of texts or pairs, blank lines included."""
         return len(self.labels)
 
 
@@ -126,10 +150,10 @@ class LabelledCorpus:
             )
         if self.valid is None:
             return
-        for number, label in enumerate(self.valid.labels, start=1):
-            if label not in classes:
+        for place in self.valid.filled:
+            if (label := self.valid.labels[place]) not in classes:
                 raise ValueError(
-                    f"{self.valid.origin}: the label {label!r} of text {number} is not in the "
+                    f"{self.valid.origin}: the label {label!r} of text {place + 1} is not in the "
                     f"training texts, which have {_listed(classes)}"
                 )
         if (self.train.second is None) != (self.valid.second is None):
@@ -154,56 +178,6 @@ def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     require_files(files)
     lines = [line for path in files for line in iter_lines(path)]
     return Texts(lines, ", ".join(map(str, files)))
-
-
-def read_labelled(
-    paths: PathLike | Sequence[PathLike], *, multi_label: bool = False
-) -> LabelledTexts:
-    """Reads lines of `label<TAB>text` or `label<TAB>text<TAB>second text`.
-
-    Args:
-        paths: One path, or several in order; UTF-8, plain or gzip.
-        multi_label: Whether a text may have no label; several are one string, as they stand.
-
-    Raises:
-        FileNotFoundError: A file is missing; all are checked before any is read.
-        OSError: A file cannot be read.
-        ValueError: A line has no tab, no label, an empty text or another number of columns than the
-            first line; names file and line.
-    """
-    files = as_paths(paths)
-    require_files(files)
-    rows: list[list[str]] = []
-    for path in files:
-        for number, line in enumerate(iter_lines(path), start=1):
-            columns = [column.strip() for column in line.split("\t")]
-            problem = _problem(columns, len(rows[0]) if rows else None, multi_label)
-            if problem:
-                raise ValueError(f"{path}, line {number}: {problem}")
-            rows.append(columns)
-    origin = ", ".join(map(str, files))
-    if not rows:
-        raise ValueError(f"the corpus is empty: no line in {origin}")
-    labels, first, *second = map(tuple, zip(*rows, strict=True))
-    return LabelledTexts(labels, first, second[0] if second else None, origin)
-
-
-def _problem(columns: list[str], expected: int | None, multi_label: bool) -> str | None:
-    """Returns what is wrong with a line of labelled text, or None."""
-    if len(columns) == 1:
-        return "expected label<TAB>text, got no tab"
-    if not columns[0] and not multi_label:
-        return "the label before the tab is empty"
-    if len(columns) > 3:
-        return (
-            f"expected label<TAB>text or label<TAB>text<TAB>second text, got {len(columns)} "
-            "columns; a tab inside a text must become a space"
-        )
-    if expected not in (None, len(columns)):
-        return f"expected {expected} columns as in the first line, got {len(columns)}"
-    if not all(columns[1:]):
-        return "the text after the label is empty"
-    return None
 
 
 def _listed(classes: Sequence[str], most: int = 10) -> str:

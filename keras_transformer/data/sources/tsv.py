@@ -1,18 +1,23 @@
-"""Tab-separated files, plain or gzip, as `Pairs`.
-
-There is no quoting: a tab always separates columns and a line feed always ends a line.
+"""Pairs in files of columns: tab-separated lines, or rows of CSV, plain or gzip.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.files import PathLike, as_paths, require_files
+from keras_transformer.data.sources.tables.columns import Table
+from keras_transformer.data.sources.tables.headers import names_pairs
 
 
 def read_tsv(
     paths: PathLike | Sequence[PathLike], source_column: int = 0, target_column: int = 1
 ) -> Pairs:
-    """Reads sentence pairs from columns of TSV files.
+    """Reads sentence pairs from columns of TSV files, or of CSV if they are called so.
+
+    A blank line is an empty pair, which training drops and counts. A first line that names the
+    columns is left out, and quotes around all fields of a column, or where CSV needs them, are
+    read as CSV has them: `notes` of the pairs says so.
 
     Args:
         paths: One path, or the shards in order; UTF-8, plain or gzip.
@@ -25,18 +30,77 @@ def read_tsv(
         ValueError: The columns are the same or negative, a line has too few columns or not as many
             as the first line of its file (names file and line), or there is no line at all.
     """
-    pairs = list(iter_tsv(paths, source_column, target_column))
-    origin = ", ".join(map(str, as_paths(paths)))
-    if not pairs:
+    files = open_tsv(paths, source_column, target_column)
+    pairs = [pair for file in files for pair in file.pairs()]
+    origin = ", ".join(str(file.table.path) for file in files)
+    if not any(map(any, pairs)):
         raise ValueError(f"the corpus is empty: no line in {origin}")
     source, target = zip(*pairs, strict=True)
-    return Pairs(source, target, origin)
+    return Pairs(source, target, origin, tuple(note for file in files for note in file.notes))
 
 
-def iter_tsv(
+@dataclass(frozen=True)
+class PairTable:
+    """A file with two columns of text.
+
+    Attributes:
+        table: The file.
+        source: Number of the source's column, from 0.
+        target: Number of the target's column, from 0.
+    """
+
+    table: Table
+    source: int
+    target: int
+
+    @property
+    def header(self) -> list[str] | None:
+        """The columns of the first line if it names them."""
+        for _, columns in self.table.rows():
+            if columns:
+                is_header = len(columns) > max(self.source, self.target) and names_pairs(
+                    columns[self.source], columns[self.target]
+                )
+                return columns if is_header else None
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised, in lines to show."""
+        if self.header is None:
+            return self.table.notes
+        said = f"{self.table.path}: the first line names the columns: {', '.join(self.header)}"
+        return *self.table.notes, said
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields the pairs, an empty one for a blank line; `ValueError` names file and line."""
+        path, last = self.table.path, max(self.source, self.target)
+        expected, is_header = None, self.header is not None
+        for number, columns in self.table.rows():
+            if not columns:
+                yield "", ""
+                continue
+            if len(columns) <= last:
+                raise ValueError(
+                    f"{path}, line {number}: expected at least {last + 1} columns separated by "
+                    f"{self.table.separator}, got {len(columns)}; check the line, or "
+                    f"source_column={self.source} and target_column={self.target}"
+                )
+            expected = expected or len(columns)
+            if len(columns) != expected:
+                raise ValueError(
+                    f"{path}, line {number}: expected {expected} columns as in line 1, got "
+                    f"{len(columns)}; {self.table.remedy}"
+                )
+            if not is_header:
+                yield columns[self.source], columns[self.target]
+            is_header = False
+
+
+def open_tsv(
     paths: PathLike | Sequence[PathLike], source_column: int = 0, target_column: int = 1
-) -> Iterator[tuple[str, str]]:
-    """Yields the pairs that `read_tsv` reads, one at a time; arguments and errors are the same."""
+) -> list[PairTable]:
+    """Looks through the files that `read_tsv` reads; arguments and errors are the same."""
     if min(source_column, target_column) < 0 or source_column == target_column:
         raise ValueError(
             "source_column and target_column must be two different numbers from 0, got "
@@ -44,21 +108,4 @@ def iter_tsv(
         )
     files = as_paths(paths)
     require_files(files)
-    for path in files:
-        expected: int | None = None
-        for number, line in enumerate(iter_lines(path), start=1):
-            columns = line.split("\t")
-            if len(columns) <= max(source_column, target_column):
-                raise ValueError(
-                    f"{path}, line {number}: expected at least "
-                    f"{max(source_column, target_column) + 1} columns separated by tabs, got "
-                    f"{len(columns)}; check the line, or source_column={source_column} and "
-                    f"target_column={target_column}"
-                )
-            expected = expected or len(columns)
-            if len(columns) != expected:
-                raise ValueError(
-                    f"{path}, line {number}: expected {expected} columns as in line 1, got "
-                    f"{len(columns)}; a tab inside a sentence must become a space"
-                )
-            yield columns[source_column], columns[target_column]
+    return [PairTable(Table.open(path), source_column, target_column) for path in files]

@@ -98,6 +98,9 @@ def encode_corpus(
     Raises:
         ValueError: No pair is short enough.
     """
+    for split in (corpus.train, corpus.valid):
+        for note in split.notes if split else ():
+            print(note)
     if run.has_checkpoints or not run.is_chief:
         source, target = run.load_tokenizers()
     else:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.data.sources.tsv import read_tsv
+from keras_transformer.data.sources.files import iter_lines
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
@@ -48,8 +48,9 @@ def rehearsal_pairs(
     if not place.rehearsal.stat().st_size:
         print(f"rehearsal: {begun.path} ends no translation, so there is nothing to rehearse")
         return None
-    pairs = read_tsv(place.rehearsal)
-    return Pairs(pairs.source, pairs.target, "rehearsal")
+    # As they were written above: a quote mark is one.
+    source, target = zip(*(line.split("\t") for line in iter_lines(place.rehearsal)), strict=True)
+    return Pairs(source, target, "rehearsal")
 
 
 def made_pairs(

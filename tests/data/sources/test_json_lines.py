@@ -48,10 +48,10 @@ def test_labels_are_cleaned_as_those_of_lines_with_tabs_are(tmp_path: Path) -> N
     assert read_json_labelled(path).classes == ("x",)
 
 
-def test_empty_lines_are_left_out_and_gzip_is_read(tmp_path: Path) -> None:
+def test_blank_lines_are_empty_texts_and_gzip_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'\n{"text": "a"}\n\n{"text": ""}\n'))
-    assert read_json_texts(path).lines == ("a", "")
+    assert read_json_texts(path).lines == ("", "a", "", "")
 
 
 @pytest.mark.parametrize(

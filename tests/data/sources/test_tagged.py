@@ -10,8 +10,8 @@ from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts, rea
 def test_the_last_slash_separates_the_tag(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a/DET and/or/CONJ\n\n1/2/NUM\n", encoding="utf-8")
     texts = read_tagged(tmp_path / "a.txt")
-    assert texts.words == [("a", "and/or"), ("1/2",)]
-    assert texts.tags == [("DET", "CONJ"), ("NUM",)]
+    assert texts.words == [("a", "and/or"), (), ("1/2",)]
+    assert texts.tags == [("DET", "CONJ"), (), ("NUM",)]
     assert texts.classes == ("CONJ", "DET", "NUM")
 
 

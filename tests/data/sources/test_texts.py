@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
     LabelledTexts,
     Texts,
-    read_labelled,
     read_texts,
 )
 

@@ -41,9 +41,8 @@ def test_quotes_and_unicode_line_separators_are_text(write):
     assert list(pairs.target) == ['eins"', "c\x85d"]
 
 
-@pytest.mark.parametrize("line", ["two", ""])
-def test_too_few_columns_name_file_and_line(write, line):
-    path = write("a.tsv", f"one\teins\n{line}\nthree\tdrei\n")
+def test_too_few_columns_name_file_and_line(write):
+    path = write("a.tsv", "one\teins\ntwo\nthree\tdrei\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected at least 2 columns .* got 1"):
         read_tsv(path)
 

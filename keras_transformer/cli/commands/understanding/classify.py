@@ -3,6 +3,7 @@ where a model gives several, or how well a file of labelled texts is classified.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -173,9 +174,13 @@ def build_parser() -> CommandParser:
 def _test(
     encoder: TextUnderstanding, path: Path, lines: TextLineOptions, threshold: float | None
 ) -> ClassScores:
-    from keras_transformer.data.sources.texts import read_labelled
+    from keras_transformer.data.sources.tables.labelled import read_labelled
 
-    texts = read_labelled(path, multi_label=threshold is not None)
+    read = read_labelled(path, multi_label=threshold is not None)
+    texts, filled = read.without_blank_lines(), read.filled
+    blank = len(read) - len(texts)
+    for note in (*texts.notes, *[f"{path}: {blank:,} blank lines are left out"] * bool(blank)):
+        print(note, file=sys.stderr)
     labels = encoder.config.labels
     right = [_labels_in(one) if threshold is not None else [one] for one in texts.labels]
     # Before any text is read by the model.
@@ -187,7 +192,7 @@ def _test(
     try:
         found = encoder.classify(texts.first, texts.second, threshold=threshold)
     except LongTextError as error:
-        raise ValueError(about_line(error, error.index + 1, str(path))) from error
+        raise ValueError(about_line(error, filled[error.index] + 1, str(path))) from error
     return class_scores([list(one.chosen) for one in found], right, labels)
 
 

@@ -1,0 +1,1 @@
+"""Files of columns, TSV and CSV: what separates them, quotes, headers, labelled texts."""
