@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from keras_transformer.config.families import CONFIG
 from keras_transformer.plotting.style import COLOURS, new_figure, styled
+from keras_transformer.runs.figure_names import figure_names, renamed_figures
 
 RECORD = "training.json"
 Points = tuple[list[int], list[float]]
@@ -33,9 +35,12 @@ class Panel:
 
 
 PANELS = (
-    Panel("loss", "Loss (label smoothing included)", "nats per token"),
+    Panel("loss", "Loss (label smoothing included)", "nats per {predicted}"),
     Panel("perplexity", "Perplexity", "perplexity", "log"),
     Panel("token_accuracy", "Token accuracy", "share of tokens"),
+    Panel("accuracy", "Accuracy", "share of texts"),
+    Panel("tag_accuracy", "Tag accuracy", "share of words"),
+    Panel("retrieval_accuracy", "Retrieval accuracy", "share of pairs"),
     Panel("bleu", "BLEU on validation sentences, greedy", "BLEU"),
     Panel("learning_rate", "Learning rate", "learning rate"),
 )
@@ -59,8 +64,11 @@ class Record:
                 f"{path} is missing: give run directories of `keras-transformer train`."
             )
         self.run = run
-        self._history = json.loads(path.read_text(encoding="utf-8")).get("history", {})
-        self.has_dropout = _has_dropout(run)
+        config = _config(run)
+        history = json.loads(path.read_text(encoding="utf-8")).get("history", {})
+        self._history = renamed_figures(config.get("head"), history)
+        self.predicted = figure_names(config.get("head")).predicted
+        self.has_dropout = any(value for name, value in config.items() if name.endswith("dropout"))
         if not self._history.get("step"):
             raise ValueError(f"{path} has no finished round yet: wait for its first checkpoint.")
 
@@ -71,13 +79,12 @@ class Record:
         return [step for step, _ in kept], [value for _, value in kept]
 
 
-def _has_dropout(run: Path) -> bool:
-    """Returns whether a run's model drops anything in training; its config names each rate."""
+def _config(run: Path) -> dict[str, Any]:
+    """Returns the config of a run's model; {} if it cannot be read."""
     try:
-        config = json.loads((run / CONFIG).read_text(encoding="utf-8"))
+        return dict(json.loads((run / CONFIG).read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return False
-    return any(value for name, value in config.items() if name.endswith("dropout"))
+        return {}
 
 
 @styled
@@ -97,6 +104,7 @@ def learning_curves(runs: Sequence[Path]) -> Figure:
         for panel in PANELS
         if any(record.points(name)[0] for record in records for name, _ in panel.lines)
     ]
+    predicted = " or ".join(sorted({record.predicted for record in records}))
     last = max(record.points("step")[0][-1] for record in records)
     rows = (len(panels) + 1) // 2
     figure = new_figure(9, 2.6 * rows + 0.4 + 0.2 * len(runs))
@@ -104,7 +112,8 @@ def learning_curves(runs: Sequence[Path]) -> Figure:
         axes = figure.add_subplot(rows, 2, number + 1)
         for colour, record in zip(_colours(len(records)), records, strict=True):
             _draw(axes, panel, record, colour)
-        axes.set(title=panel.title, xlabel="updates", ylabel=panel.unit, yscale=panel.scale)
+        axes.set(title=panel.title, xlabel="updates", yscale=panel.scale)
+        axes.set_ylabel(panel.unit.format(predicted=predicted))
         axes.set_xlim(0, 1.02 * last)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         if panel.scale == "log":

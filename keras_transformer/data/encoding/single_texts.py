@@ -52,6 +52,15 @@ class EncodedTexts:
         is_text = ~np.isin(self.rows.values, sorted(self.special_ids.added_to_text))
         return int(np.add.reduceat(is_text, self.rows.offsets[:-1], dtype=np.int64).max())
 
+    def count_labels(self, labels: int) -> npt.NDArray[np.int64]:
+        """Returns how many rows have each label, or, of tagged texts, how many words each tag.
+
+        Args:
+            labels: How many labels there are.
+        """
+        numbers = self.classes if self.token_classes is None else self.token_classes
+        return np.bincount(numbers[numbers >= 0], minlength=labels)
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -99,7 +108,8 @@ def encode_for_encoder(
         max_length,
         texts.origin,
         second_starts=[len(types) - sum(types) for _, types in laid_out],
-        classes=[numbers[label] for label in labelled.labels] if labelled else None,
+        # A blank line has no label, and is dropped.
+        classes=[numbers.get(label, 0) for label in labelled.labels] if labelled else None,
         special_ids=tokenizer.special_ids,
         objective=objective,
     )

@@ -8,9 +8,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_transformer.runs.figure_names import names_for
+
 _FIGURES = (
     "loss",
     "token_accuracy",
+    "accuracy",
+    "tag_accuracy",
+    "retrieval_accuracy",
     "next_sentence_accuracy",
     "perplexity",
     "learning_rate",
@@ -43,7 +48,8 @@ def progress(
 class TensorBoardLog(keras.callbacks.Callback):
     """Writes the metrics of each round, under the same names in `train/` and `validation/`.
 
-    `tokens_per_second` counts target tokens without padding, and the time of training without what
+    `tokens_per_second` counts target tokens without padding, `texts_per_second`, `words_per_second`
+    and `pairs_per_second` what other models predict; they count the time of training without what
     follows a round. A round that is trained again after a kill is written again.
 
     Args:
@@ -57,25 +63,25 @@ class TensorBoardLog(keras.callbacks.Callback):
         self._validation = validation
         self._writers: dict[str, tf.summary.SummaryWriter] = {}
         self._started = 0.0
-        self._tokens_per_second: float | None = None
+        self._per_second: float | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Starts the clock."""
         self._started = time.perf_counter()
-        self._tokens_per_second = None
+        self._per_second = None
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Stops the clock: validation is not timed, and it resets the token count."""
         seconds = time.perf_counter() - self._started
-        self._tokens_per_second = _count_tokens(self.model) / seconds
+        self._per_second = _count_predictions(self.model) / seconds
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Writes the round's points."""
-        if self._tokens_per_second is None:  # there was no validation
+        if self._per_second is None:  # there was no validation
             self.on_test_begin()
         step = int(self.model.optimizer.iterations)
         training, validation = _by_side(logs or {})
-        self._write("train", {**training, "tokens_per_second": self._tokens_per_second}, step)
+        self._write("train", {**training, self._rate_name(): self._per_second}, step)
         if validation:
             self._write("validation", validation, step)
         if self._validation is not None:
@@ -88,6 +94,9 @@ class TensorBoardLog(keras.callbacks.Callback):
         """Closes the files."""
         for writer in self._writers.values():
             writer.close()
+
+    def _rate_name(self) -> str:
+        return f"{names_for(self.model.transformer).predicted}s_per_second"
 
     def _write(self, side: str, figures: Mapping[str, float | None], step: int) -> None:
         with self._writer(side).as_default():
@@ -109,6 +118,6 @@ def _by_side(logs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float
     return training, validation
 
 
-def _count_tokens(model: Any) -> float:
-    """Returns the target tokens since the round began: the sum of token accuracy's weights."""
-    return float(keras.ops.convert_to_numpy(model.token_accuracy.count))
+def _count_predictions(model: Any) -> float:
+    """Returns the predictions since the round began: the sum of the accuracy's weights."""
+    return float(keras.ops.convert_to_numpy(model.accuracy.count))

@@ -5,10 +5,13 @@ logits of a whole batch are never materialized.
 from typing import Any
 
 import keras
+import numpy as np
+import numpy.typing as npt
 from keras import ops
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.traced_once import TracedOnce
+from keras_transformer.runs.figure_names import names_for
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
@@ -25,15 +28,20 @@ Tensor = Any
 class TrainingModel(TracedOnce, keras.Model):
     """A Transformer to be fitted on `({"source_ids", "target_ids"}, labels, sample_weight)`.
 
-    Loss, token accuracy and perplexity are those of `SmoothedCrossEntropy`, `TokenAccuracy` and
-    `Perplexity` on the Transformer's logits, computed together with the final layer; `compile`
-    needs only an optimizer. The logs hold the newest batch's loss beside the mean over the round.
+    Loss, accuracy and, of models of tokens, perplexity are those of `SmoothedCrossEntropy`,
+    `TokenAccuracy` and `Perplexity` on the Transformer's logits, computed together with the final
+    layer; `compile` needs only an optimizer. The logs hold the newest batch's loss beside the mean
+    over the round.
 
     Args:
         transformer: The model whose weights are trained.
         label_smoothing: Share of the probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop, which sends every batch through the Transformer twice; 0 for
             none.
+
+    Attributes:
+        class_weights: float32 `(labels,)`, the weight in the loss of a prediction by its label;
+            None for one weight for all. Accuracies never have such weights.
     """
 
     def __init__(
@@ -47,8 +55,10 @@ class TrainingModel(TracedOnce, keras.Model):
         self.token_loss = token_loss
         self.r_drop = r_drop
         self.to_states = self.states_of(transformer)
-        self.token_accuracy = TokenAccuracy()
-        self.perplexity = Perplexity()
+        names = names_for(transformer)
+        self.accuracy = TokenAccuracy(names.accuracy)
+        self.perplexity = Perplexity() if names.has_perplexity else None
+        self.class_weights: npt.NDArray[np.float32] | None = None
         self.batch_loss = LastMean(BATCH_LOSS)
         # The second head of BERT's pretraining: its state and label are the first of a row.
         self.second_head = getattr(transformer, "next_sentence", None)
@@ -115,9 +125,13 @@ class TrainingModel(TracedOnce, keras.Model):
         matrix = self.transformer.output_matrix
         sums, weight = self._sums(matrix, *tokens, training=training, inputs=x)
         _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
-        self.perplexity.add_mean(nats, weight)
-        self.token_accuracy.add_mean(hits, weight)
+        if self.perplexity is not None:
+            self.perplexity.add_mean(nats, weight)
+        self.accuracy.add_mean(hits, weight)
         total = sums[0]
+        if self.class_weights is not None:
+            weighted = sample_weight * ops.take(self.class_weights, y)
+            total = self._sums(matrix, y_pred, y, weighted, training=training)[0][0]
         if self.second_head is not None:
             matrix = ops.cast(self.second_head.matrix, self.compute_dtype)
             first = [values[:, :1] for values in given]

@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.config.families import CONFIG, MODEL, config_class, config_from_dict
 from keras_transformer.data.sources.digest import TEXT_SHA256
+from keras_transformer.runs.figure_names import renamed_figures
 from keras_transformer.runs.history import History
 from keras_transformer.runs.run_directory import (
     BAD_BATCH,
@@ -101,7 +102,8 @@ def history_to_resume(run: RunDirectory, record: dict[str, Any]) -> History:
     """
     if not run.has_checkpoints:
         return History()
-    return History(check_settings(run, record)["history"])
+    head = record.get("config", {}).get("head")
+    return History(renamed_figures(head, check_settings(run, record)["history"]))
 
 
 def check_settings(run: RunDirectory, record: dict[str, Any]) -> dict[str, Any]:

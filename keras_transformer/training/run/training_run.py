@@ -136,7 +136,7 @@ class TrainingRun:
         directory.save_config(config)
         with replicas.scope():
             updates = Pace.of(data.train, plan, replicas.workers).total
-            to_train = task.to_train(task.build(config, data), plan)
+            to_train = task.to_train(task.build(config, data), data, plan)
             model = compile_training(to_train, plan, updates, task.fresh())
         record.update(task.built())
         keep_freed_memory()

@@ -36,7 +36,7 @@ class Task(Protocol):
     def built(self) -> dict[str, Any]:
         """Returns what `training.json` should hold beside the rest on how the model was built."""
 
-    def to_train(self, model: Any, plan: TrainPlan) -> TrainingModel:
+    def to_train(self, model: Any, data: TrainingData, plan: TrainPlan) -> TrainingModel:
         """Joins the model to its loss and its metrics, without compiling."""
 
     def validation(

@@ -126,8 +126,9 @@ class Translation:
         """Returns what was taken from models of other families, and how the run's searches."""
         return {**self.transfer, **self.starting_point.search()}
 
-    def to_train(self, model: Transformer, plan: TrainPlan) -> TrainingModel:
+    def to_train(self, model: Transformer, data: TrainingData, plan: TrainPlan) -> TrainingModel:
         """Adds label-smoothed cross-entropy, R-Drop, or the distance from a teacher."""
+        del data
         teacher = self.word_level.teacher() if self.word_level else None
         return training_model(model, plan, self.fresh(), teacher)
 

@@ -18,7 +18,7 @@ class EmbeddingTrainingModel(TrainingModel):
     """An encoder with the head "embedding", to be fitted on pairs of texts `(batch, 2, length)`.
 
     The loss is the cross-entropy of choosing the second text of each pair among all of the batch;
-    token accuracy is the share of pairs for which that has the highest cosine.
+    `retrieval_accuracy` is the share of pairs for which that has the highest cosine.
 
     Args:
         transformer: The encoder whose weights are trained.
@@ -61,7 +61,6 @@ class EmbeddingTrainingModel(TrainingModel):
         hits = ops.cast(is_best(own, ops.max(logits, axis=-1)), "float32")
         pairs = count_tokens(weights)
         loss = ops.sum(losses * weights) / pairs
-        self.perplexity.add_mean(loss, pairs)
-        self.token_accuracy.add_mean(ops.sum(hits * weights) / pairs, pairs)
+        self.accuracy.add_mean(ops.sum(hits * weights) / pairs, pairs)
         self.batch_loss.update_state(loss, sample_weight=pairs)
         return loss

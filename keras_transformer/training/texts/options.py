@@ -9,13 +9,14 @@ from typing import Any, Literal, get_args, get_type_hints
 from keras_transformer.config.checks import check_choice, check_flag
 from keras_transformer.data.sources.phrases import read_phrases
 
-# The task of each option.
+# The tasks of each option.
 _OWNERS = {
-    "masking": "masked-lm",
-    "phrases": "masked-lm",
-    "packing": "causal-lm",
-    "next_sentence": "masked-lm",
-    "denoising": "denoising",
+    "masking": ("masked-lm",),
+    "phrases": ("masked-lm",),
+    "packing": ("causal-lm",),
+    "next_sentence": ("masked-lm",),
+    "denoising": ("denoising",),
+    "class_weights": ("classify", "tag"),
 }
 # Of a new vocabulary with sentinels, as T5 has them.
 _NUM_SENTINELS = 100
@@ -37,6 +38,9 @@ class TextOptions:
             "prefix" what follows a beginning of random length (prefix language modelling).
         next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
             BERT does: a line is a sentence, and an empty line ends a document.
+        class_weights: "balanced" lets all labels of classify, or tags of tag, weigh alike in the
+            loss, however many texts have them: each text by n / (labels · count), with n texts and
+            count of its label. Accuracies are without weights. None: each text weighs alike.
 
     Raises:
         ValueError: A choice is none of those named.
@@ -48,20 +52,23 @@ class TextOptions:
     packing: Literal["none", "documents", "stream"] = "none"
     denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
+    class_weights: Literal["balanced"] | None = None
 
     def __post_init__(self) -> None:
         hints = get_type_hints(TextOptions)
         for name in ("masking", "packing", "denoising"):
             check_choice(name, getattr(self, name), get_args(hints[name]))
+        if self.class_weights is not None:
+            check_choice("class_weights", self.class_weights, ("balanced",))
         check_flag("next_sentence", self.next_sentence)
 
     def check(self, task: str) -> None:
         """Raises `ValueError` if an option is of another task."""
-        for name, owner in _OWNERS.items():
+        for name, owners in _OWNERS.items():
             value = getattr(self, name)
-            if task != owner and value != getattr(TextOptions, name):
+            if task not in owners and value != getattr(TextOptions, name):
                 shown = str(value) if isinstance(value, Path) else value
-                raise ValueError(f"{name}={shown!r} is for {owner}, not for {task}.")
+                raise ValueError(f"{name}={shown!r} is for {' and '.join(owners)}, not for {task}.")
         if self.masking == "phrases" and self.phrases is None:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:

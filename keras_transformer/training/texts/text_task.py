@@ -7,11 +7,12 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
-from keras_transformer.data.sources.tagged import TaggedTexts
-from keras_transformer.data.sources.texts import Texts
+from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
+from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.runs.run_directory import RunDirectory
@@ -24,6 +25,7 @@ from keras_transformer.training.recipes import characters_a_piece
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
+from keras_transformer.training.texts.class_weights import balanced_weights, counted, listed
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
@@ -99,6 +101,11 @@ class TextTask:
                 self.kind, self.corpus, directory, self.options, self.text_options, self._config_for
             )
             return replace(data, record={"task": self.name, **data.record})
+        for use, texts in (("training", self.corpus.train), ("validation", self.corpus.valid)):
+            for note in getattr(texts, "notes", ()):
+                print(note)
+            if isinstance(texts, LabelledTexts | TaggedTexts):
+                print(f"{use} {self._labels_noun}: {counted(texts.label_counts)}", flush=True)
         tokenizer = self._open_tokenizer(directory)
         config = self._config_for(tokenizer)
         train = self._encode(self.corpus.train, tokenizer, config, "training")
@@ -153,12 +160,17 @@ class TextTask:
         found = self.starting_point.search() if self.kind.family is DecoderConfig else {}
         return {"transfer": self.transfer, **found} if self.transfer else found
 
-    def to_train(self, model: AnyModel, plan: TrainPlan) -> TrainingModel:
+    def to_train(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> TrainingModel:
         """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""
         if self.kind.has_in_batch_negatives:
             choose_trained_weights(model, plan, self.fresh())
             return EmbeddingTrainingModel(model)
-        return training_model(model, plan, self.fresh())
+        to_train = training_model(model, plan, self.fresh())
+        if self.text_options.class_weights and isinstance(data.train, EncodedTexts):
+            labels = getattr(model.config, "labels", ())
+            to_train.class_weights = balanced_weights(data.train.count_labels(len(labels)))
+            print(f"class weights: {listed(labels, to_train.class_weights, '.3g')}")
+        return to_train
 
     def fresh(self) -> Collection[str]:
         """Returns the weights that the model to start from does not have."""
@@ -169,6 +181,10 @@ class TextTask:
 
     def calibrate(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> None:
         """Returns None: there are no translations to score."""
+
+    @property
+    def _labels_noun(self) -> str:
+        return "tags" if self.kind.corpus is TaggedCorpus else "labels"
 
     def _config_for(self, tokenizer: Tokenizer) -> ModelConfig:
         return self.model_config(tokenizer.vocab_size, tokenizer.special_ids)

@@ -59,15 +59,36 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
             max_steps=120, learning_rate=0.01, warmup_steps=4, batch_tokens=128, max_length=32
         ),
     ).model
+    said = capsys.readouterr().out
+    assert said.startswith("training labels: 2: late 60, early 12\nvalidation labels: 2: ")
+    assert "perplexity" not in said and "token_accuracy" not in said
     # The size is that of the run, without its preset.
     assert (model.config.model_dim, model.config.max_positions) == (16, 32)
     assert (model.config.labels, model.config.head) == (("early", "late"), "classification")
-    assert "new: head/linear/kernel (not in the trained model)" in capsys.readouterr().out
+    assert "new: head, 2 weights (not in the trained model)\n" in said
     record = json.loads((tmp_path / "labels" / "training.json").read_text())
     assert "encoder/block_0/attention/query/kernel" in record["transfer"]["taken"]
     assert {path.split("/")[0] for path in record["transfer"]["fresh"]} == {"pooler", "head"}
     assert record["transfer"]["unused"] and record["start"]["init_sha256"]
-    assert record["history"]["val_token_accuracy"][-1] > 0.9
+    assert record["history"]["val_accuracy"][-1] > 0.9
+    assert not {"perplexity", "token_accuracy"} & {*record["history"]}
+
+
+def test_a_run_with_figures_of_other_names_goes_on(start, tmp_path: Path) -> None:
+    start("classify", "labels", LABELLED, options={"max_steps": 2, "checkpoint_steps": 1})
+    path = tmp_path / "labels" / "training.json"
+    record = json.loads(path.read_text())
+    history = record["history"]
+    before = {"token_accuracy": history.pop("accuracy"), "perplexity": [2.0, 1.5]}
+    record["history"] = history | before
+    path.write_text(json.dumps(record))
+    (tmp_path / "labels" / "model.keras").unlink()
+    asked = {"max_steps": 3, "checkpoint_steps": 1}
+    start("classify", "labels", LABELLED, options=asked, resume=True)
+    history = json.loads(path.read_text())["history"]
+    assert history["accuracy"][:2] == before["token_accuracy"]
+    assert len(history["accuracy"]) == 3 and None not in history["accuracy"]
+    assert "perplexity" not in history and "token_accuracy" not in history
 
 
 @pytest.mark.exhaustive
