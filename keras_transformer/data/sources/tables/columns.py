@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.data.sources.files import iter_lines
 
@@ -86,7 +87,7 @@ class Table:
             for number, line in enumerate(self._lines(), start=1):
                 yield number, line.split("\t") if line.strip() else []
             return
-        reader = csv.reader((f"{line}\n" for line in self._lines()), **self._dialect())
+        reader = self._reader((f"{line}\n" for line in self._lines()), self.delimiter)
         try:
             for row in reader:
                 yield reader.line_num, row if any(map(str.strip, row)) else []
@@ -99,14 +100,15 @@ class Table:
     def _lines(self) -> Iterable[str]:
         return iter_lines(self.path) if self.read is None else self.read
 
-    def _dialect(self, delimiter: str | None = None) -> dict[str, object]:
-        return {"delimiter": delimiter or self.delimiter, "strict": True}
+    @staticmethod
+    def _reader(lines: Iterable[str], delimiter: str) -> Any:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
 
     def _delimiter(self) -> str:
         """Returns what separates the columns of CSV: what makes the first rows equally wide."""
         for delimiter in _DELIMITERS:
             lines = (f"{line}\n" for line in self._lines())
-            rows = csv.reader(lines, **self._dialect(delimiter))  # type: ignore[arg-type]
+            rows = self._reader(lines, delimiter)
             try:
                 widths = {len(row) for row in islice(rows, _SNIFFED) if row}
             except csv.Error:
@@ -155,7 +157,7 @@ class Table:
                 taken.append(line)
                 yield f"{line}\n"
 
-        for row in csv.reader(lines(), **self._dialect()):  # type: ignore[arg-type]
+        for row in self._reader(lines(), self.delimiter):
             raw = "\n".join(taken)
             taken.clear()
             if raw.strip():
