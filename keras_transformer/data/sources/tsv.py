@@ -1,5 +1,4 @@
-"""Pairs in files of columns: tab-separated lines, or rows of CSV, plain or gzip.
-"""
+"""Pairs in files of columns: tab-separated lines, or rows of CSV, plain or gzip."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
