@@ -1,5 +1,5 @@
-"""Puts artefacts in place: takes a final name and gives a temporary directory beside it, renamed
-when it is complete. A killed export leaves the old artefact, the new one, or none, never a part.
+"""The place of artefacts: written in a temporary directory beside their final name, and renamed
+when they are complete. A killed export leaves the old artefact as it was.
 """
 
 import errno

@@ -1,5 +1,5 @@
-"""Takes a model or a run and writes it as another toolkit's: a directory that gets its name only
-when it is complete.
+"""Export of a model or a run to another toolkit's format. The directory gets its name only when it
+is complete.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Which models another toolkit can express: takes a config and returns the form of theirs that it
-has, or raises an error that names the field that no form has.
+"""The forms of model that other toolkits can express, found by a config; of a config that none has,
+the field is named.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Takes the settings of an export for another toolkit and checks them, without a model."""
+"""The settings of an export for another toolkit, checked without a model."""
 
 from pathlib import Path
 from typing import Literal, get_args

@@ -1,5 +1,5 @@
-"""Takes a run, or a model with its tokenizers, and writes a SavedModel for TensorFlow Serving: a
-version directory that gets its name only after it was checked in a session.
+"""Export of a run, or a model with its tokenizers, as a SavedModel for TensorFlow Serving: a
+version directory that gets its name only after it was checked.
 """
 
 import gc

@@ -1,5 +1,5 @@
-"""Takes the ids of a request, in a graph, and returns rows that the model can read. Nothing here
-can fail, as one row of a batch must not spoil the others.
+"""The ids of a request, in a graph, as rows that the model can read. Nothing here can fail, as one
+row of a batch must not spoil the others.
 """
 
 from collections.abc import Collection, Sequence

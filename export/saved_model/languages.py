@@ -1,5 +1,5 @@
-"""The marks of a model's languages in the graph: takes codes of languages, or texts that begin with
-the tag of one, and returns the ids around each row.
+"""The marks of a model's languages in the graph: the ids around each row, by codes of languages or
+by the tag that begins a text.
 """
 
 from typing import Any, NamedTuple

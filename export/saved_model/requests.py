@@ -1,6 +1,4 @@
-"""Takes signatures and tokenizers and returns one request for each signature, with which a new
-SavedModel is checked and a server warmed up.
-"""
+"""One request for each signature, with which a new SavedModel is checked and a server warmed up."""
 
 from collections.abc import Mapping
 

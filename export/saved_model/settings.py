@@ -1,4 +1,4 @@
-"""Takes the settings of a SavedModel export and checks them, without the model or TensorFlow."""
+"""The settings of a SavedModel export, checked without the model or TensorFlow."""
 
 from pathlib import Path
 from typing import Literal, get_args

@@ -1,6 +1,5 @@
-"""Takes a `Translation` and returns the signatures of a SavedModel, which clients of TensorFlow
-Serving call: text to text, or ids to ids. Axis 0 of every input and output is the batch, which may
-be empty.
+"""The signatures of a translator's SavedModel, which clients of TensorFlow Serving call: text to
+text, or ids to ids. Axis 0 of every input and output is the batch.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""The model's part of the graph: takes rows of source ids and returns hypotheses, scores or encoder
-states. Each function is in the SavedModel once, whichever signatures use it.
+"""The model's part of a translator's graph, from rows of source ids to hypotheses, scores or
+encoder states. Each function is in the SavedModel once, whichever signatures call it.
 """
 
 from typing import Any, NamedTuple

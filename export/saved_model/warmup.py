@@ -1,5 +1,5 @@
-"""Takes warm-up requests, which TensorFlow Serving runs before a version serves real ones, and
-writes a TFRecord file of `PredictionLog` messages.
+"""Warm-up requests, which TensorFlow Serving runs before a version serves real ones: a TFRecord
+file of `PredictionLog` messages.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""The history of a run: takes the metrics of each round and returns which round was the best, and
-how many rounds have passed since.
+"""The history of a run: the metrics of each round, which round was the best, and how many have
+passed since.
 """
 
 from collections.abc import Mapping

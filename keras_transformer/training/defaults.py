@@ -1,5 +1,5 @@
-"""How a translation is trained unless told otherwise: takes what it starts from and its size, and
-returns a recipe.
+"""The recipe of a translation whose options are left open, by what it starts from and by
+its size.
 """
 
 from typing import Any

@@ -1,6 +1,5 @@
-"""Writes a vocabulary for the tokenizer of XLM-RoBERTa (Conneau et al. 2020): takes our
-SentencePiece model, which has the model's ids, and writes theirs. The ids are those of fairseq's
-four pieces, then the text's, then the mask's.
+"""A vocabulary for the tokenizer of XLM-RoBERTa (Conneau et al. 2020), made of our SentencePiece
+model with the model's ids.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""The model's part of an encoder's graph: takes rows of ids and returns states, vectors and what
-the head says. Each function is in the SavedModel once, whichever signatures use it.
+"""The model's part of an encoder's graph, from rows of ids to states, vectors and what the head
+says. Each function is in the SavedModel once, whichever signatures call it.
 """
 
 from typing import Any, NamedTuple

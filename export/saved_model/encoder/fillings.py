@@ -1,6 +1,4 @@
-"""Fills in masks, in a graph: takes rows with masks and their states and returns the most probable
-rows without.
-"""
+"""Fillings of masks in a graph: the most probable rows without masks."""
 
 from typing import Any, NamedTuple
 

@@ -1,5 +1,5 @@
-"""Takes `EncoderAnswers` and returns the signatures of a SavedModel of an encoder: from texts or
-from ids. Axis 0 of every input and output is the batch, which may be empty.
+"""The signatures of a SavedModel of an encoder, from texts or from ids. Axis 0 of every input and
+output is the batch.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""The model's part of a generator's graph: takes rows of ids and returns continuations or scores.
-Each function is in the SavedModel once, whichever signatures use it.
+"""The model's part of a generator's graph, from rows of ids to continuations or scores. Each
+function is in the SavedModel once, whichever signatures call it.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
-"""Takes a `Generation` and returns the signatures of a SavedModel of a decoder: from text to text,
-or from ids to ids. Axis 0 of every input and output is the batch, which may be empty.
+"""The signatures of a SavedModel of a decoder, from text to text or from ids to ids. Axis 0 of
+every input and output is the batch.
 """
 
 from collections.abc import Callable, Mapping
