@@ -115,7 +115,7 @@ class NativeGraphs:
         graphs: The graphs that differ from onnxruntime's, by the same names.
 
     Raises:
-        ValueError: The version or the revision is no integer.
+        ValueError: The version or the revision is not an integer.
     """
 
     operators_version: int

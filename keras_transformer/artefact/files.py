@@ -34,7 +34,7 @@ class ArtefactFiles:
             ends the process with SIGBUS.
 
     Attributes:
-        directory: As given.
+        directory: The artefact.
     """
 
     def __init__(self, directory: str | os.PathLike[str], *, map_weights: bool = False) -> None:

@@ -246,7 +246,7 @@ class Manifest:
         """Reads `to_json`'s text back.
 
         Raises:
-            ValueError: As for `read`.
+            ValueError: The text is not a manifest, or one of its values is not valid.
         """
         try:
             values = json.loads(text)

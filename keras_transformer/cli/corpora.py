@@ -35,7 +35,7 @@ class DataOptions(TextFiles):
             model that is fine-tuned (--init) keeps what it knows (files, tsv).
         general_target: Target text, line by line with it, as many files.
         general_share: Share of that sample among the training pairs.
-        **file_fields: As for `TextFiles` (files, tsv).
+        **file_fields: Fields of `TextFiles`, which name files of parallel text (files, tsv).
     """
 
     data: Literal["demo", "files", "tsv", "tfds", "prepared"] = "demo"

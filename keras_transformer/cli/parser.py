@@ -44,7 +44,7 @@ class CommandParser:
         summary: What the subcommand does, shown on top of the help.
 
     Attributes:
-        command: As given.
+        command: The subcommand's name, for the usage line.
     """
 
     def __init__(self, command: str, summary: str) -> None:

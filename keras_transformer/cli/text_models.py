@@ -64,14 +64,16 @@ def open_generator(
     """Opens a decoder alone that `export` or `train` wrote.
 
     Args:
-        directory: As for `open_encoder`, and the other arguments too.
-        runtime: As there.
+        directory: An exported artefact (holds `manifest.json`) or a training run (`config.json`
+            and `model.keras`).
+        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
         **limits: `max_text_length` and `long_texts`, as for `TextGenerator`.
 
     Raises:
-        FileNotFoundError: As for `open_encoder`.
-        ImportError: As there.
-        ValueError: As there.
+        FileNotFoundError: The directory is missing, or is neither an artefact nor a training run.
+        ImportError: It is a training run, and the extra [train] is not installed.
+        ValueError: The model is of another family, a provider is missing or cannot run the
+            artefact, or providers are given for a run.
     """
     require_family(directory, "decoder")
     runtime = runtime or RuntimeOptions()

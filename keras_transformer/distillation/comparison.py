@@ -18,7 +18,7 @@ class Judgement:
 
     Attributes:
         model: Its name.
-        beam_size: Of the search; 1 is greedy.
+        beam_size: Beams of the search; 1 is greedy search.
         bleu: sacreBLEU's, 0 to 100.
         sentences_per_second: The faster of two rounds, in which the models took turns.
     """

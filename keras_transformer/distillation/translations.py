@@ -135,7 +135,7 @@ def share_of(numbers: Sequence[int], share: str) -> list[int]:
         share: "I/N": the shards I, I + N, I + 2N and so on, counted from 1, are this process's.
 
     Raises:
-        ValueError: As for `check_share`.
+        ValueError: `share` is not of this form.
     """
     part, count = check_share(share)
     return [number for number in numbers if number % count == part - 1]

@@ -14,8 +14,8 @@ class Continuation(Written):
     The prompt and the continuation, joined, are the whole text: a new word brings its space.
 
     Args:
-        text_ids: As for `Written`.
-        options: As for `Written`.
+        text_ids: Texts and ids.
+        options: The search's options, for its stops.
         prompt: The text that is continued.
         prompt_ids: Its ids, or the last of them.
     """

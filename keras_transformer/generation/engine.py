@@ -63,7 +63,7 @@ class GenerationEngine(Protocol):
         It looks for no stops: the caller, who does, closes the iterator.
 
         Raises:
-            ValueError: As for `search`, at once.
+            ValueError: A prompt or an option does not fit the model; raised at once.
         """
         ...
 

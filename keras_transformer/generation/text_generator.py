@@ -42,7 +42,8 @@ class TextGenerator:
     Attributes:
         config: The model's config.
         max_text_length: Most tokens of a prompt or a text; None if there is no limit.
-        search: As given, {} for none.
+        search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
+            has them; {} for none.
 
     Raises:
         ValueError: `search` is not valid.
@@ -79,7 +80,8 @@ class TextGenerator:
         """Returns how many tokens each text has, without special ones.
 
         Raises:
-            TypeError: As for `generate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
         """
         return [len(ids) for ids in self._text_ids.encode(check_texts(texts))]
 
@@ -130,9 +132,9 @@ class TextGenerator:
         """Returns the best continuations of each prompt, best first; samples in their order.
 
         Args:
-            prompts: As for `generate`.
-            include_prompt: As for `generate`.
-            **options: As for `generate`.
+            prompts: The texts to continue; "" for a text from its beginning.
+            include_prompt: Whether a text begins with its prompt, as it was given.
+            **options: Fields of `SearchOptions`; lengths count the tokens after the prompt.
 
         Returns:
             Hypotheses of each prompt: texts that differ, with ids and scores of the best tokens
@@ -142,9 +144,11 @@ class TextGenerator:
             drawn, and may repeat.
 
         Raises:
-            TypeError: As for `generate`.
-            ValueError: As for `generate`.
-            RuntimeError: As for `generate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
+            ValueError: An option is out of range, or a prompt is too long or leaves no room for
+                `min_length` new tokens.
+            RuntimeError: The generator is closed.
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
@@ -173,14 +177,15 @@ class TextGenerator:
             prompt_ids: Ids of each prompt, without bos and eos.
             return_scores: Whether scores are wanted. If not, greedy search may be faster and
                 scores may be NaN.
-            **options: As for `generate`.
+            **options: Fields of `SearchOptions`; lengths count the tokens after the prompt.
 
         Returns:
             For each prompt its best continuations as tuples (ids, score, log_probability).
 
         Raises:
-            TypeError: An id is no integer.
-            ValueError: As for `generate`, or an id is outside the vocabulary.
+            TypeError: An id is not an integer.
+            ValueError: An option is out of range, or a prompt is too long or leaves no room for
+                `min_length` new tokens, or an id is outside the vocabulary.
         """
         rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
@@ -202,14 +207,16 @@ class TextGenerator:
         Args:
             prompt: The text to continue.
             include_prompt: Whether the first piece is the prompt.
-            **options: As for `generate`, for greedy search or one sample.
+            **options: Fields of `SearchOptions`; lengths count the tokens after the prompt, for
+                greedy search or one sample.
 
         Raises:
             ValueError: More than one hypothesis is asked for, or as for `generate`; raised by the
                 call itself, not at the first piece.
-            TypeError: As for `generate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
         """
-        # A model's own beams are no wish of the caller's.
+        # The caller asked for no beams: those of the model's own defaults do not count.
         chosen = search_options(self.search, {"beam_size": 1, **options})
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
@@ -238,7 +245,8 @@ class TextGenerator:
             For each text its ids, score and log-probability, eos included.
 
         Raises:
-            TypeError: As for `generate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
             ValueError: A text is longer than `max_text_length`.
         """
         chosen = self.search_options(**options)
@@ -258,8 +266,9 @@ class TextGenerator:
             texts: The texts; eos counts as a token of each.
 
         Raises:
-            TypeError: As for `generate`.
-            ValueError: As for `score`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
+            ValueError: A text is longer than `max_text_length`.
         """
         scored = self.score(texts)
         return [math.exp(-token_score(one.ids, one.log_probability)) for one in scored]

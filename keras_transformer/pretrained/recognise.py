@@ -75,7 +75,7 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
     path = Path(directory)
     if not path.is_dir():
         raise FileNotFoundError(
-            f"{path} is no directory: give the folder that holds the model's files. Nothing is "
+            f"{path} is not a directory: give the folder that holds the model's files. Nothing is "
             "downloaded."
         )
     if (path / MODEL).is_file():

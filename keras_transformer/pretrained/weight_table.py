@@ -160,7 +160,7 @@ def dump_weights(table: Iterable[Entry], rows: int | None = None) -> dict[str, A
     """Returns a model's weights as the tensors of a file.
 
     Args:
-        table: As for `load_weights`.
+        table: An entry for each of the model's weights.
         rows: How many rows the file's vocabulary has; those of the model if None.
     """
     packed: dict[str, dict[int, Entry]] = {}

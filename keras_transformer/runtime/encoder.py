@@ -32,9 +32,12 @@ class OnnxEncoder(TextUnderstanding):
             limit than the model's.
         long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
             index; "cut" drops their ends.
-        providers: As for `OnnxTranslator`.
-        target: As for `OnnxTranslator`.
-        mmap: As for `OnnxTranslator`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+        target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
+            fastest here if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
+            writes to the file changes the answers.
 
     Attributes:
         manifest: The artefact's contract.

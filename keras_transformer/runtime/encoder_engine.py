@@ -30,7 +30,8 @@ class OnnxEncoderEngine:
         files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
         batch_tokens: Most padded tokens in a batch; chosen for the model's sizes if None.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
 
     Attributes:
         config: The model's config.

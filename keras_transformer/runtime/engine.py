@@ -54,7 +54,8 @@ class Engine:
             chosen for the model's size if None.
         max_cache_bytes: Most memory for the keys and values of a batch; no limit if None. A single
             sentence is translated however much it takes.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
 
     Attributes:
         limits: What the model can take.
@@ -112,7 +113,7 @@ class Engine:
             options: The search's options.
             prefixes: Ids that each translation begins with.
             with_scores: Whether scores are needed; greedy search is faster without them.
-            stops: As for `TranslationEngine.search`.
+            stops: What ends texts beside eos; None to look for `stop_tokens` alone.
 
         Raises:
             ValueError: A source, a prefix or an option does not fit the model.
@@ -157,11 +158,11 @@ class Engine:
 
         Args:
             source: Ids of the text, without bos and eos.
-            options: As for `search`.
+            options: The search's options.
             prefix: Ids that the translation begins with; they are yielded too.
 
         Raises:
-            ValueError: As for `search`, at once.
+            ValueError: A source, a prefix or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
         opened = self._graphs.open("encoder", step_graph(options, with_scores=False))

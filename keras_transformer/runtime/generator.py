@@ -34,9 +34,12 @@ class OnnxGenerator(TextGenerator):
             no other limit than the model's.
         long_texts: What to do with longer ones: "refuse" raises `LongTextError`, which has the
             index; "cut" drops the beginning of a prompt, and the end of a text to be scored.
-        providers: As for `OnnxTranslator`.
-        target: As for `OnnxTranslator`.
-        mmap: As for `OnnxTranslator`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+        target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
+            fastest here if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
+            writes to the file changes the answers.
 
     Attributes:
         manifest: The artefact's contract.

@@ -47,7 +47,8 @@ class OnnxGenerationEngine:
             or sample; chosen for the model's size if None.
         max_cache_bytes: Most memory for the keys and values of a batch; no limit if None. A single
             prompt is continued however much it takes.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
 
     Attributes:
         config: The model's config.
@@ -125,7 +126,7 @@ class OnnxGenerationEngine:
         """As `GenerationEngine.stream`.
 
         Raises:
-            ValueError: As for `search`, at once.
+            ValueError: A prompt or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
         opened = self._workers.graphs.open(step_graph(options, with_scores=False))

@@ -55,7 +55,8 @@ class Workers:
         manifest: The artefact's contract.
         files: Its files.
         threads: Threads of the graphs; one for each core that the process may use if None.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
 
     Attributes:
         graphs: The graphs for one batch at a time.

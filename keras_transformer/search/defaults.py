@@ -43,8 +43,8 @@ def search_options(own: Mapping[str, Any], given: Mapping[str, Any]) -> SearchOp
     """Returns the options of `with_defaults`, checked.
 
     Raises:
-        TypeError: As for `SearchOptions`, or an option is unknown.
-        ValueError: As for `SearchOptions`.
+        TypeError: An option is of the wrong type, or an option is unknown.
+        ValueError: An option is out of range, or two of them do not match.
     """
     fields = with_defaults(own, given)
     try:

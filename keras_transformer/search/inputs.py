@@ -68,7 +68,7 @@ class SourceLimit:
         length: Most tokens of a source, whichever bound is lower; None if there is none.
 
     Raises:
-        TypeError: `max_source_length` is no integer.
+        TypeError: `max_source_length` is not an integer.
         ValueError: A value is out of range.
     """
 

@@ -97,7 +97,7 @@ class SearchOptions:
     seed: int | None = None
     source_language: str | None = None
     target_language: str | None = None
-    # What a caller reads in parts, no wish of a user's.
+    # Set by callers that read answers in parts; users do not choose it.
     first_place: int = dataclasses.field(default=0, metadata=WITHOUT_FLAG)
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class LengthLimit:
         length: Most tokens of a text, whichever bound is lower; None if there is none.
 
     Raises:
-        TypeError: `max_text_length` is no integer.
+        TypeError: `max_text_length` is not an integer.
         ValueError: A value is out of range.
     """
 

@@ -21,7 +21,8 @@ def encoder_row(
         first: Ids of a text, without special ids but unk and mask.
         second: Ids of a second text; None for one text alone.
         special_ids: Those of the vocabulary. Without a bos the row begins with the text.
-        pair_separators: As for `EncoderConfig`.
+        pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, 2 as in
+            RoBERTa.
 
     Returns:
         The row, and each token's type: 0 up to the first eos, then 1; with two separators all 0.

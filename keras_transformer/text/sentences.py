@@ -206,7 +206,7 @@ def split_passage(
             there is neither, after a character, until its parts are short enough. No limit if None.
         most_sentences: Most sentences of a line that stay together, if they are short enough.
         most_parts: Most parts of the text; no limit if None.
-        language: As for `split_sentences`.
+        language: Code of its language (ISO 639-1), for abbreviations and marks.
         carried: What goes around the model (`letterless`).
 
     Raises:
@@ -234,7 +234,7 @@ def split_passage(
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:
-    """Yields the sentences of a line and what stands around them, each with whether it is text."""
+    """Yields the sentences of a line and what is between them, each with whether it is text."""
 
     def is_alone(piece: str, before: str) -> bool:
         # "on 3. 4. 1990" comes apart like sentences.
@@ -342,7 +342,7 @@ def _middle(text: str) -> int:
 
 
 def _passage(pieces: Sequence[tuple[str, bool]], carried: Collection[Kind]) -> Passage:
-    """Moves what stands around pieces of text into gaps; a blank piece is all space."""
+    """Moves what is around parts of a text into gaps; a blank piece is all space."""
     sources: list[str] = []
     gaps = [""]
     for piece, is_text in pieces:

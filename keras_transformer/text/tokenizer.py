@@ -137,7 +137,7 @@ class Tokenizer:
         """Ids of each text, without bos and eos; a text of white space only may give no id.
 
         Raises:
-            TypeError: `texts` is one string, or one of it is no string.
+            TypeError: `texts` is one string, or one of it is not a string.
             ValueError: a text holds a lone surrogate, which no UTF-8 can carry.
         """
         if isinstance(texts, str | bytes):
@@ -238,7 +238,7 @@ def train_fitting_tokenizer(
     Args:
         sentences: The training texts.
         vocab_size: Number of ids; None for one that suits the texts.
-        model_type: As for `train_tokenizer`.
+        model_type: "unigram" or "bpe".
         characters_a_piece: How many there are for each piece if no number is given.
         **more: Its other arguments.
     """

@@ -17,7 +17,7 @@ class TooManyPiecesError(ValueError):
         sensible: How many it can teach.
 
     Attributes:
-        most: As given.
+        most: How many it has.
     """
 
     def __init__(self, asked: int, most: int, sensible: int) -> None:
@@ -55,7 +55,7 @@ class TrainingFeed:
 
 
 def check_text(argument: str, number: int, text: object) -> None:
-    """Raises if the text at a place of an argument is no string, or one that UTF-8 cannot carry."""
+    """Raises if the text at a place of an argument is not a string that UTF-8 can carry."""
     if not isinstance(text, str):
         raise TypeError(f"{argument} must be strings, got {type(text).__name__} at index {number}")
     try:

@@ -86,7 +86,7 @@ class TranslationEngine(Protocol):
             prefix: Ids that the translation begins with; they are yielded too.
 
         Raises:
-            ValueError: As for `search`, at once.
+            ValueError: A source, a prefix or an option does not fit the model; raised at once.
         """
         ...
 

@@ -52,17 +52,19 @@ class TextScorer:
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
-        training_text: As given.
-        min_score: As given.
-        search: As given, {} for none.
-        marks: As given, or those of a model without any.
+        training_text: What the model's training lines looked like; None if unknown.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; None if
+            unknown.
+        search: Fields of `SearchOptions` that hold where a call gives none, as an imported model
+            has them; {} for none.
+        marks: The ids before texts, none of a model without any.
         carried: What goes around the model, untranslated.
         unknown_letters: Gives the letters of a text that the vocabulary lacks; None if words of
             these are translated, too.
 
     Raises:
-        ValueError: `min_score` is no mean of log-probabilities, or `search` or `letterless` is not
-            valid.
+        ValueError: `min_score` is not a mean of log-probabilities, or `search` or `letterless` is
+            not valid.
     """
 
     def __init__(
@@ -104,7 +106,8 @@ class TextScorer:
         """Returns how many tokens each source text has, without eos.
 
         Raises:
-            TypeError: As for `translate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
         """
         rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
         return [len(ids) for ids in self._source.encode(rests)]
@@ -125,15 +128,18 @@ class TextScorer:
             sources: Source texts.
             targets: A translation of each.
             return_attention: Whether each target gets its `attention` to the source.
-            letterless: As for `translate`; what goes around the model in a source is no part of
-                its target either, where that has it.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None; what goes around the model in a source is no part of its target
+                either, where that has it.
             **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
 
         Returns:
             For each pair the target with its ids, score and log-probability, eos included.
 
         Raises:
-            TypeError: As for `translate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
         asked = self._ask(sources, options, letterless, "sources")
@@ -169,13 +175,14 @@ class TextScorer:
         Args:
             source_ids: Ids of each source.
             target_ids: Ids of its translation.
-            **options: As for `score`.
+            **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
 
         Returns:
             Tuples (ids, score, log_probability) of each target.
 
         Raises:
-            ValueError: As for `score`, or an id is outside its vocabulary.
+            ValueError: The numbers of sources and targets differ, or one is too long for the model,
+                or an id is outside its vocabulary.
         """
         engine, chosen, begins = self._between(options)
         targets = [[*begins.target, *row] for row in plain(target_ids)]
@@ -195,7 +202,8 @@ class TextScorer:
             mask bool `(batch, source_length)`, True at its tokens, eos included.
 
         Raises:
-            TypeError: As for `translate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
@@ -241,8 +249,10 @@ class TextScorer:
 
         Args:
             text: The text.
-            letterless: As for `translate`.
-            replace_unk: As for `translate`, which puts unknown words where they belong.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None.
+            replace_unk: Whether unknown words are put where they belong, as `translate` can do.
         """
         passage = Passage.whole(text, self._carried(letterless))
         copies = self.unknown_letters if letterless is None else self._source.unknown_letters

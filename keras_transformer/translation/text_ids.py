@@ -21,8 +21,8 @@ class TextIds:
         special_ids: The model's ids that stand for no text.
 
     Attributes:
-        subwords: As given.
-        special_ids: As given.
+        subwords: The vocabulary.
+        special_ids: The model's ids that stand for no text.
     """
 
     def __init__(self, subwords: Subwords, special_ids: SpecialIds) -> None:

@@ -91,12 +91,15 @@ class TextTranslator(TextScorer):
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
 
         Args:
-            texts: As for `translate`; a text without a token has one empty hypothesis of score 0.
-            target_prefixes: As for `translate`; part of every hypothesis.
+            texts: The source texts; a text without a token has one empty hypothesis of score 0.
+            target_prefixes: What each translation begins with, whole words; "" for none; part of
+                every hypothesis.
             return_attention: Whether each hypothesis gets its `attention` to the source, of which
                 what goes around the model is no part.
-            replace_unk: As for `translate`.
-            letterless: As for `translate`.
+            replace_unk: Replace each unknown token by the source word that it attends to most.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -106,9 +109,10 @@ class TextTranslator(TextScorer):
             if none is possible. Samples are as they were drawn, and may repeat.
 
         Raises:
-            TypeError: As for `translate`.
-            ValueError: As for `translate`.
-            RuntimeError: As for `translate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
+            ValueError: An option is out of range, or a text is longer than `max_source_length`.
+            RuntimeError: The translator is closed.
         """
         asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
         prefixes = self._prefix_ids(target_prefixes, asked)
@@ -150,7 +154,8 @@ class TextTranslator(TextScorer):
             For each row its best hypotheses as tuples (ids, score, log_probability).
 
         Raises:
-            ValueError: As for `translate_n_best`, or an id is outside its vocabulary.
+            ValueError: An option is out of range, or a source is longer than `max_source_length`,
+                or an id is outside its vocabulary.
         """
         engine, chosen, _ = self._between(options)
         rows, stops = self._limit.fit(plain(source_ids)), self._stops(chosen)
@@ -175,15 +180,18 @@ class TextTranslator(TextScorer):
         Args:
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
-            letterless: As for `translate`.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None.
             **options: Fields of `SearchOptions`, for greedy search or one sample.
 
         Raises:
             ValueError: More than one hypothesis is asked for, or as for `translate`; raised by the
                 call itself, not at the first piece.
-            TypeError: As for `translate`.
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
         """
-        # A model's own beams are no wish of the caller's.
+        # The caller asked for no beams: those of the model's own defaults do not count.
         asked = self._ask([text], {"beam_size": 1, **options}, letterless)
         engine, chosen = asked.engine, asked.options
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:

@@ -96,9 +96,10 @@ def aligned_words(
     that its pieces attend to most.
 
     Args:
-        attention: As for `aligned_source`.
-        target_ids: As for `aligned_source`.
-        eos_id: As for `aligned_source`.
+        attention: float32 `(target_length, source_length)`, the source's eos included and its
+            padding cut off.
+        target_ids: Ids of the target tokens, `(target_length,)`; eos may stand among them.
+        eos_id: Id of eos on the target side.
         source_words: The number of the word of each source token, eos excluded.
         target_pieces: The part of the translation of each target id, as for `words_of`; "" for one
             without text.
@@ -107,7 +108,8 @@ def aligned_words(
         Pairs (source word, target word) in ascending order, each once.
 
     Raises:
-        ValueError: As for `aligned_source`.
+        ValueError: The attention has another shape, or the source is eos alone and the target has
+            tokens.
 
     Example:
         >>> aligned_words(np.eye(3), [7, 8], 3, source_words=[0, 1], target_pieces=[" c", "d"])

@@ -100,7 +100,7 @@ def pooled(states: Array, pooling: str) -> Array:
 
     Args:
         states: float32 `(tokens, model_dim)`, without padding.
-        pooling: As for `EncoderConfig`.
+        pooling: How states become one vector, by the names of `EncoderConfig.pooling`.
     """
     return np.concatenate([_POOLERS[name](states) for name in poolings_of(pooling)])
 
@@ -148,7 +148,7 @@ def threshold_of(config: EncoderConfig, threshold: float | None) -> float | None
     """Returns the least probability of a text's label; None if every text has exactly one.
 
     Raises:
-        TypeError: The threshold is no number.
+        TypeError: The threshold is not a number.
         ValueError: It lies outside 0 to 1, or every text has exactly one label.
     """
     if not config.multi_label:

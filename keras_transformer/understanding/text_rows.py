@@ -22,8 +22,10 @@ class TextRows:
     Args:
         config: The model's.
         text_ids: Texts and ids.
-        max_text_length: As for `TextUnderstanding`.
-        long_texts: As for `TextUnderstanding`.
+        max_text_length: Most tokens of a text, unless the model allows fewer; None for no other
+            limit than the model's.
+        long_texts: What to do with longer texts: "refuse" raises `LongTextError`, "cut" drops their
+            ends.
 
     Attributes:
         max_text_length: Most tokens of a text; None if there is no limit.
@@ -70,7 +72,7 @@ class TextRows:
         """Returns the words of each text, separated by white space, and the ids of each word.
 
         Raises:
-            TypeError: As for `encode`.
+            TypeError: A list of texts is one string, or holds anything but strings.
         """
         split = [text.split() for text in check_texts(texts)]
         spelled = [words_in_text(words, self._text_ids.subwords) for words in split]
@@ -81,7 +83,7 @@ class TextRows:
         """Returns the row of each text, or of each pair of texts.
 
         Raises:
-            TypeError: As for `encode`.
+            TypeError: A list of texts is one string, or holds anything but strings.
             ValueError: A text is too long, or there are not as many second texts as texts.
         """
         if seconds is None:
@@ -98,7 +100,7 @@ class TextRows:
         """Returns the row of each text, given as ids without special ones.
 
         Raises:
-            TypeError: An id is no integer.
+            TypeError: An id is not an integer.
             ValueError: A row is too long, or holds a special id that no text gives.
         """
         rows, special = plain_rows(ids), self._special_ids

@@ -86,7 +86,7 @@ class TextUnderstanding:
         """Does as `text_lengths` for texts as `tag` reads them: word by word.
 
         Raises:
-            TypeError: As for `text_lengths`.
+            TypeError: `texts` is one string, or holds anything but strings.
         """
         return [sum(len(ids) for _, ids in words) for words in self._rows.words(texts)]
 
@@ -94,8 +94,8 @@ class TextUnderstanding:
         """Returns how many masks are read of each text, however they are spelled in it.
 
         Raises:
-            TypeError: As for `text_lengths`.
-            ValueError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`.
         """
         mask = self._special_ids.mask
         return [list(row.token_ids).count(mask) for row in self._rows.of_texts(texts)]  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ class TextUnderstanding:
 
         Raises:
             ValueError: A row is longer than `max_text_length`, or an id is outside the vocabulary.
-            RuntimeError: As for `states`.
+            RuntimeError: The encoder is closed.
         """
         return self._engine.states(self._rows.of_ids(ids))
 
@@ -134,10 +134,11 @@ class TextUnderstanding:
 
         Args:
             texts: The texts.
-            prompt_name: As for `embed`.
+            prompt_name: Which of the config's prompts is put before each text; "" for none, the
+                config's `default_prompt` if None.
 
         Raises:
-            TypeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
             ValueError: There is no prompt of this name.
         """
         name = self.config.default_prompt if prompt_name is None else prompt_name
@@ -162,9 +163,10 @@ class TextUnderstanding:
                 config's `default_prompt` if None.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `states`, or a name of a pooling or of a prompt is unknown.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`, or a name of a pooling or of a
+                prompt is unknown.
+            RuntimeError: The encoder is closed.
         """
         config = self.config
         pooling = config.pooling if pooling is None else pooling
@@ -192,10 +194,11 @@ class TextUnderstanding:
                 with `multi_label`; `THRESHOLD` (0.5) if None.
 
         Raises:
-            TypeError: As for `states`, or the threshold is no number.
+            TypeError: `texts` is one string, or holds anything but strings, or the threshold is no
+                number.
             ValueError: As for `states`, or the model has another head; or there is a threshold,
                 and it is out of range or a text has one label.
-            RuntimeError: As for `states`.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "classification")
         least = threshold_of(self.config, threshold)
@@ -206,13 +209,13 @@ class TextUnderstanding:
         """Returns the number that the model gives to each text: float32 `(texts,)`.
 
         Args:
-            texts: As for `classify`.
-            second_texts: As for `classify`.
+            texts: The texts.
+            second_texts: As many, the second ones of pairs; None for texts alone.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `classify`.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`, or the model has another head.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "regression")
         found = self._engine.head(self._rows.of_texts(texts, second_texts))
@@ -226,9 +229,9 @@ class TextUnderstanding:
             second_texts: As many.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `classify`.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`, or the model has another head.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "pretraining")
         follows = NEXT_SENTENCE_LABELS.index("next")
@@ -242,9 +245,9 @@ class TextUnderstanding:
             texts: The texts; white space separates words.
 
         Raises:
-            TypeError: As for `states`.
-            ValueError: As for `classify`.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings.
+            ValueError: A text is longer than `max_text_length`, or the model has another head.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "tagging")
         texts_words = self._rows.words(texts)
@@ -271,9 +274,11 @@ class TextUnderstanding:
             `max_text_length` stays.
 
         Raises:
-            TypeError: As for `states`, or `num_hypotheses` is no integer.
-            ValueError: As for `classify`, or a text has no mask; the message has its index.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings, or `num_hypotheses` is
+                no integer.
+            ValueError: A text is longer than `max_text_length`, or the model has another head, or a
+                text has no mask; the message has its index.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "masked_lm", "pretraining")
         check_size("num_hypotheses", num_hypotheses)
@@ -304,9 +309,11 @@ class TextUnderstanding:
             longest: Most tokens of a span, at least 1; no limit if None.
 
         Raises:
-            TypeError: As for `states`, or `longest` is no integer.
-            ValueError: As for `classify`, or `longest` is below 1.
-            RuntimeError: As for `states`.
+            TypeError: `texts` is one string, or holds anything but strings, or `longest` is no
+                integer.
+            ValueError: A text is longer than `max_text_length`, or the model has another head, or
+                `longest` is below 1.
+            RuntimeError: The encoder is closed.
         """
         require_head(self.config.head, "spans")
         if longest is not None:

@@ -23,7 +23,7 @@ class TextOptions(TextFiles):
         tokenizer: Existing SentencePiece model or tokenizer.json, or one for the source and one for
             the target; trained on the training pairs if not given.
         workers: Processes that work at once (default: one for each core that the process may use).
-        **file_fields: As for `TextFiles`.
+        **file_fields: Fields of `TextFiles`, which name files of parallel text.
     """
 
     train_text: list[Path] = field(default_factory=list)

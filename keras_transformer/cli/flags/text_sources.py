@@ -90,7 +90,7 @@ class TextFlags(PlainText):
         tfds_dir: Where TensorFlow Datasets keeps its data.
         tfds_download: Whether to download the data set if it is not on disk yet.
         prepared: Directory that `keras-transformer prepare` wrote.
-        **plain: As for `PlainText`.
+        **plain: Fields of `PlainText`, which name files of plain text.
     """
 
     train_tsv: list[Path] = field(default_factory=list)

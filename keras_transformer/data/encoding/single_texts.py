@@ -81,7 +81,8 @@ def encode_for_encoder(
         objective: Makes batches of the rows.
         max_length: Longest row in tokens; longer ones are dropped, as empty texts are.
         classes: The labels, in the order of their numbers.
-        pair_separators: As for `EncoderConfig`.
+        pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, 2 as in
+            RoBERTa.
 
     Raises:
         ValueError: No text is left, or `max_length` is below 2.

@@ -63,7 +63,8 @@ class ResegmentedPairs(EncodedPairs):
         target_texts: The target sentences.
         source_tokenizer: Segments the source side.
         target_tokenizer: Segments the target side.
-        alpha: As for `Tokenizer.sample`.
+        alpha: For a unigram model the exponent of a segmentation's probability (Kudo 2018); for BPE
+            the probability that a merge is left out (Provilkov et al. 2020).
         max_length: Longest sequence in tokens, eos or bos included; if a drawn row is longer, the
             best segmentation replaces it.
     """

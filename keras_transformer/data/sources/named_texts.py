@@ -56,8 +56,8 @@ def load_tfds_labelled(
     Args:
         name: Name of the set in TFDS, such as "imdb_reviews" or "glue/mrpc", with a feature
             `label` of named classes and one or two of text, which are sorted by name.
-        data_dir: As for `load_tfds_texts`, as is `download`.
-        download: The same.
+        data_dir: Data directory of TFDS; its default, ~/tensorflow_datasets, if None.
+        download: Whether to download the set if it is not on disk.
 
     Raises:
         ValueError: The set has no labels; and all that `load_tfds_texts` raises.

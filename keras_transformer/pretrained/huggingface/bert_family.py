@@ -228,7 +228,7 @@ def _labels(fields: Fields) -> tuple[str, ...]:
         return ("LABEL_0", "LABEL_1")
     for number in named.values:
         if not number.isdecimal():
-            raise ImportRefusedError(f"{named.origin} has {number!r}, which is no number.")
+            raise ImportRefusedError(f"{named.origin} has {number!r}, which is not a number.")
     return tuple(named.text(number) for number in sorted(named.values, key=int))
 
 

@@ -28,8 +28,8 @@ class Fields(FileValues):
         values: Its content.
 
     Attributes:
-        path: As given.
-        values: As given.
+        path: The file, for messages.
+        values: Its content.
     """
 
     def __init__(self, path: Path, values: Mapping[str, Any]) -> None:

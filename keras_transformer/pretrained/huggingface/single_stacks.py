@@ -31,8 +31,8 @@ class SingleStack:
     Attributes:
         config: Takes fields, special ids and tensors and returns the config.
         table: Takes a model and the tensors and returns the weights' entries.
-        unread: As for `Imported`.
-        not_kept: As for `Imported`.
+        unread: Beginnings and endings of names of tensors that say nothing that the others do not.
+        not_kept: Beginnings and endings of names of weights that no part of the model reads.
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
         defaults: What their library takes for fields that a config lacks.

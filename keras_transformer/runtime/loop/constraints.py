@@ -64,7 +64,7 @@ class Constraints:
 
         Args:
             step: Tokens so far.
-            sentences: As for `apply`.
+            sentences: Sentence of each row, numbered as in the request, `(rows,)`.
         """
         place = min(step, self._forced.shape[1] - 1)
         is_prompt = step < self._prompted[sentences]

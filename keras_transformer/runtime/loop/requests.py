@@ -104,9 +104,10 @@ class Steps(Protocol):
         """Makes steps as `best`, each of which continues the best of the one before but for ends.
 
         Args:
-            ids: As for `best`.
-            count: As for `best`.
-            totals: As for `best`; there are as many beams in each step.
+            ids: The newest token of each row, `(rows,)`.
+            count: How many to return.
+            totals: Log-probability of each beam `(sentences, beams)`; there are as many beams in
+                each step.
             ahead: When to stop.
 
         Returns:

@@ -32,7 +32,8 @@ class Sessions(dict[str, Session]):
         manifest: The artefact's contract.
         files: Its files.
         threads: Threads of each graph.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Graphs:
 
         Args:
             encoder: Its session.
-            sources: As for `keys_values`.
+            sources: Ids of each text, without bos and eos.
         """
         [states] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
         return states.astype(np.float32)

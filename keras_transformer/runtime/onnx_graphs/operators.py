@@ -50,7 +50,7 @@ def operators_revision() -> int:
     They read all graphs of their version that were written for this revision or an earlier one.
 
     Raises:
-        ImportError: As for `operators_version`.
+        ImportError: The operators are not compiled, or cannot be loaded.
     """
     return int(_load(operators_library()).keras_transformer_operators_revision())
 
@@ -62,7 +62,7 @@ def instructions() -> str:
     "portable" on any other processor.
 
     Raises:
-        ImportError: As for `operators_version`.
+        ImportError: The operators are not compiled, or cannot be loaded.
         ValueError: KERAS_TRANSFORMER_MAX_ISA names none of them.
     """
     library = _load(operators_library())
@@ -76,8 +76,8 @@ def check_library() -> None:
     """Checks that the operators can be used, and logs once if they are slow.
 
     Raises:
-        ImportError: As for `operators_version`.
-        ValueError: As for `instructions`.
+        ImportError: The operators are not compiled, or cannot be loaded.
+        ValueError: KERAS_TRANSFORMER_MAX_ISA names no set of instructions.
     """
     operators_version()
     if instructions() == PORTABLE:
@@ -117,12 +117,13 @@ def register_operators(options: SessionOptions, version: int | None, revision: i
 
     Args:
         options: The session's options.
-        version: As for `check_version`.
-        revision: As for `check_version`.
+        version: The version that the artefact's manifest records; the first one if None.
+        revision: The revision that it records; the first one if None.
 
     Raises:
-        ImportError: As for `check_version`, or onnxruntime refuses the library.
-        ValueError: As for `check_library`.
+        ImportError: The operators are not compiled, cannot be loaded, or are of another version or
+            an earlier revision, or onnxruntime refuses the library.
+        ValueError: KERAS_TRANSFORMER_MAX_ISA names no set of instructions.
     """
     check_version(version, revision)
     check_library()

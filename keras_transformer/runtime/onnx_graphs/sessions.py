@@ -68,10 +68,11 @@ def open_session(
         files: Its files.
         name: The graph, one of `GRAPHS`.
         threads: Threads of the graph; one for each core that the process may use if None.
-        providers: As for `check_providers`.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
 
     Raises:
-        TypeError: `threads` is no integer.
+        TypeError: `threads` is not an integer.
         ImportError: The graphs need this package's own operators, which are not compiled here,
             cannot be loaded, are of another version or of an earlier revision.
         ValueError: `threads` is below 1, a provider is missing, does not start or cannot run the

@@ -19,7 +19,7 @@ class StepGraph:
         graph: Its manifest entry.
 
     Attributes:
-        session: As given.
+        session: Its session.
         names: The names of inputs and outputs, but for optional inputs.
         caches: The inputs that are caches.
         chosen: The outputs that a step chooses.

@@ -48,13 +48,15 @@ class ServedEncoder:
         max_text_length: Most tokens of a text; fewer if the model allows fewer.
         long_texts: "refuse" texts that are longer, or "cut" their ends and say so in the log.
         num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
-        threads: As for `OnnxEncoder`.
-        providers: As for `OnnxEncoder`.
-        mmap: As for `OnnxEncoder`.
+        threads: Threads for the graphs; one for each core that the process may use if None.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
+            writes to the file changes the answers.
 
     Attributes:
         signatures: What requests may call, by name.
-        graphs: As for `Served`.
+        graphs: Which of the artefact's graphs run, and why.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.

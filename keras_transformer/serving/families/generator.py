@@ -74,15 +74,17 @@ class ServedGenerator:
         directory: The artefact; its files are checked against the manifest's hashes.
         search: The search of every continuation.
         max_text_length: Most tokens of a prompt or a text; fewer if the model allows fewer.
-        threads: As for `OnnxGenerator`.
-        providers: As for `OnnxGenerator`.
-        mmap: As for `OnnxGenerator`.
+        threads: Threads for the graphs; one for each core that the process may use if None.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
+            writes to the file changes the answers.
 
     Attributes:
-        search: As given.
+        search: The search of every continuation.
         signatures: What requests may call, by name.
-        graphs: As for `Served`.
-        full_answer: As for `Streaming`.
+        graphs: Which of the artefact's graphs run, and why.
+        full_answer: The signature, and its output, that give the whole of a streamed answer.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.

@@ -32,7 +32,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: A file is damaged, the search does not fit the model, or the artefact is all
-            that is served and has no use for an option.
+            that is served and its family does not have an option.
     """
     providers: Sequence[Provider] | None = parse_providers(options.provider)
     manifest = Manifest.read(directory)
@@ -98,7 +98,7 @@ def unused_options(
     Args:
         manifest: The artefact's.
         options: The server's.
-        given: As for `open_model`.
+        given: Fields of `SearchOptions` that were given for every model.
     """
     cuts: dict[str, Any] = _CUT if options.long_texts == "cut" else {}
     if manifest.family == "encoder-decoder":

@@ -39,7 +39,7 @@ def read_timeout(scope: Scope) -> float | None:
     """Returns the seconds that the client gives its request; None if it sets no limit.
 
     Raises:
-        ServingError: The header is no number above 0.
+        ServingError: The header is not a number above 0.
     """
     found = [value for name, value in scope["headers"] if name == _TIMEOUT_NAME]
     if not found:

@@ -90,7 +90,7 @@ def asked_version(scope: Scope) -> tuple[str, Asked]:
     """Returns the model and the version, a number or a label, in a request's path.
 
     Raises:
-        ServingError: The version is no number.
+        ServingError: The version is not a number.
     """
     asked = scope["path_params"]
     version = asked.get("version")

@@ -94,7 +94,7 @@ class Batcher:
         """Runs a row in the event loop if it is the only one and the model is free and quick.
 
         Args:
-            run: As for `submit`; the event loop stands still until it ends.
+            run: Runs rows and returns their results; the event loop stands still until it ends.
             row: One row.
             until: The event loop's time from which on it is not begun.
 

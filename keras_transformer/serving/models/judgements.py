@@ -29,7 +29,7 @@ async def judge(
         kind: Which of the two.
         texts: Objects of bytes `(texts,)`.
         signature_name: The signature; it must be the model's only one for this, or "".
-        **options: As for `Service.predict`.
+        **options: Keyword arguments of `Service.predict`.
 
     Returns:
         For each text pairs (label, probability), in the order of the model's labels; or a number.

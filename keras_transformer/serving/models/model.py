@@ -59,20 +59,24 @@ class ServedModel:
             "refuse" translates them whole and refuses those that are too long.
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         max_sentences: Most sentences of a text; no limit if None.
-        min_score: As for `OnnxTranslator`.
-        letterless: As for `OnnxTranslator`.
+        min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
+            artefact's if None.
+        letterless: Whether what has no letter is copied around the model ("copy"), translated by it
+            ("translate") or either, as the model was trained ("auto").
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
-        threads: As for `OnnxTranslator`.
-        providers: As for `OnnxTranslator`.
-        mmap: As for `OnnxTranslator`.
+        threads: Threads for the graphs; one for each core that the process may use if None.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
+            writes to the file changes the answers.
 
     Attributes:
         config: The model's configuration as plain values.
         search: The search, its `max_length` one that the model allows.
-        min_score: As given, or the artefact's; None if neither gives one.
+        min_score: The threshold of low confidence; None if neither argument nor artefact gives one.
         signatures: What requests may call, by name.
-        graphs: As for `Served`.
-        full_answer: As for `Streaming`.
+        graphs: Which of the artefact's graphs run, and why.
+        full_answer: The signature, and its output, that give the whole of a streamed answer.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.

@@ -147,7 +147,7 @@ def own_of(given: Mapping[str, Any], search: SearchOptions, number: int | None =
     """Returns the options of one row, which are checked together with the server's search.
 
     Raises:
-        ServingError: As for `own_options`.
+        ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
     own = dict(given)
     if "stop" in own:

@@ -45,10 +45,10 @@ class Service:
         journal: Counts and logs requests.
 
     Attributes:
-        models: As given.
-        options: As given.
-        search: As given.
-        journal: As given.
+        models: The models; their names differ.
+        options: The server's limits.
+        search: Fields of `SearchOptions` for every model; others are a model's own or defaults.
+        journal: Counts and logs requests.
         bodies: Reads the bodies of REST requests.
         draining: Set when the server is to stop: it is not ready any more, but still answers.
 
@@ -188,7 +188,7 @@ class Service:
             loaded: The version that `find` returned.
             text: The source text.
             target_prefix: What the translation begins with; its pieces are yielded too.
-            timeout: As for `predict`.
+            timeout: Seconds after which it gives up, at most the server's own limit.
             languages: Codes of the text's language and of the other one; "" for the defaults.
             own: Options of the search that the request has of its own: how it is drawn.
         """
@@ -216,7 +216,7 @@ class Service:
         timeout: float | None,
         languages: tuple[str, str],
     ) -> str:
-        """Returns the whole answer, where `stream` yields the greedy one; arguments as there."""
+        """Returns the whole answer to what `stream` answers token by token."""
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
@@ -236,8 +236,8 @@ class Service:
         Args:
             loaded: The version that `find` returned.
             text: The source text.
-            timeout: As for `predict`.
-            languages: As for `stream`.
+            timeout: Seconds after which it gives up, at most the server's own limit.
+            languages: Codes of the text's language and of the other one; "" for the defaults.
 
         Returns:
             As `ServedModel.describe`; each of the `hypotheses`, best first, has `translation`,

@@ -27,7 +27,7 @@ class PieceDecoder(Protocol):
 
     Attributes:
         space: The piece that is one space; None if there can be none.
-        keeps_spaces: As for `Subwords`.
+        keeps_spaces: Whether ids hold every space of a text.
     """
 
     space: str | None

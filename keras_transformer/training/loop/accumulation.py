@@ -69,9 +69,10 @@ class AccumulatingTrainingModel(TrainingModel):
     """A `TrainingModel` that processes a batch in parts.
 
     Args:
-        transformer: As for `TrainingModel`.
-        label_smoothing: As for `TrainingModel`.
-        r_drop: As for `TrainingModel`.
+        transformer: The model whose weights are trained.
+        label_smoothing: Share of the probability spread evenly over the vocabulary.
+        r_drop: Strength α of R-Drop, which sends every batch through the Transformer twice; 0 for
+            none.
         micro_batches: Number of parts.
     """
 

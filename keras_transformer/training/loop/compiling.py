@@ -97,7 +97,7 @@ def compile_training(
         model: As returned by `training_model`.
         options: How to train.
         updates: Total number of updates, for the schedule's cooldown.
-        fresh: As for `training_model`.
+        fresh: Paths of the weights that were not taken from another run.
 
     Raises:
         ValueError: Gradual unfreezing would take longer than the run.

@@ -26,9 +26,9 @@ class Replicas:
         workers: Number of processes.
 
     Attributes:
-        strategy: As given.
-        worker: As given.
-        workers: As given.
+        strategy: Keeps the copies equal; None for one device.
+        worker: Number of this process, from 0; worker 0 is the chief.
+        workers: Number of processes.
         count: Number of replicas of all workers together.
     """
 

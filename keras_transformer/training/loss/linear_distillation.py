@@ -31,17 +31,19 @@ def linear_distillation(
     teacher gets no gradient, and its distributions exist for a quarter of the batch at a time.
 
     Args:
-        states: As for `linear_cross_entropy`, as are the next four.
-        matrix: The student's head.
-        labels: Of the tokens.
-        weights: Of the tokens.
-        label_smoothing: Of the share of the loss that the labels have.
+        states: `(tokens, model_dim)`.
+        matrix: `(vocabulary, model_dim)`, the student's head.
+        labels: int32 `(tokens,)`.
+        weights: float32 `(tokens,)`: the weight of each token, 0 for padding.
+        label_smoothing: Share ε of the probability spread evenly over the vocabulary, in the
+            part of the loss that the labels have.
         teacher_states: `(tokens, teacher_dim)`, the teacher's for the same tokens.
         teacher_matrix: `(vocabulary, teacher_dim)`, the teacher's head, over the same vocabulary.
         share: Share of the loss that the teacher's distribution has, in (0, 1].
 
     Returns:
-        As `linear_cross_entropy`.
+        float32 `(3,)`: weighted sums of the loss, of the negative log-likelihood (both in nats)
+        and of the tokens whose label has the highest logit.
     """
     return linear_loss(
         partial(_distillation, teacher_matrix=teacher_matrix, share=share),

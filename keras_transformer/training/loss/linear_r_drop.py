@@ -30,10 +30,10 @@ def linear_r_drop(
 
     Args:
         states: `(2 * tokens, model_dim)`: those of the first pass, then those of the second.
-        matrix: As for `linear_cross_entropy`.
-        labels: As for `linear_cross_entropy`.
-        weights: As for `linear_cross_entropy`.
-        label_smoothing: As for `linear_cross_entropy`.
+        matrix: `(vocabulary, model_dim)`, a row for each token of the vocabulary.
+        labels: int32 `(tokens,)`.
+        weights: float32 `(tokens,)`: the weight of each token, 0 for padding.
+        label_smoothing: Share ε of the probability spread evenly over the vocabulary.
         strength: The paper's α.
 
     Returns:

@@ -29,9 +29,9 @@ class FusedMuon(FusedAdam):
     treated together.
 
     Args:
-        *arguments: As for `FusedAdam`.
+        *arguments: Arguments of `FusedAdam`.
         momentum: Decay of the sum of gradients.
-        **options: As for `FusedAdam`.
+        **options: Keyword arguments of `FusedAdam`.
     """
 
     def __init__(self, *arguments: Any, momentum: float = 0.95, **options: Any) -> None:

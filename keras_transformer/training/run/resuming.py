@@ -111,13 +111,13 @@ def check_settings(run: RunDirectory, record: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         run: The run to resume.
-        record: As for `history_to_resume`, or those of its parts that are known yet.
+        record: The current settings and data counts, as far as they are known yet.
 
     Returns:
         What `training.json` holds.
 
     Raises:
-        ValueError: As for `history_to_resume`.
+        ValueError: The run was started with other settings or on other data.
     """
     saved, record = _filled(run.load_training()), json.loads(json.dumps(record))
     if "data" in record:

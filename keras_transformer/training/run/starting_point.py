@@ -56,7 +56,8 @@ class StartingPoint:
         The vocabularies are those of the runs: of both sides that of the one run if there is one.
 
         Args:
-            tokenizers: As for `open`, as are the other two.
+            tokenizers: Existing tokenizers of source and target; None to train them, or to take
+                those of a run.
             init: Directory of a finished run, of a translation or of an encoder alone.
             init_decoder: Directory of a finished run of a decoder alone.
             vocab_size: Number of pieces of a vocabulary to train.

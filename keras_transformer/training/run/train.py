@@ -104,7 +104,7 @@ def train(
         FileNotFoundError: `init` or `teacher` holds no finished run, or a file of vectors is
             missing.
         ImportError: There are word vectors, and gensim is not installed.
-        TypeError: `corpus` is no corpus, or `tokenizers` are not two tokenizers.
+        TypeError: `corpus` is not a corpus, or `tokenizers` are not two tokenizers.
         ValueError: Keras runs on another backend than TensorFlow, the run to resume was started
             with other settings, an option needs validation pairs and there are none, a model of
             this config cannot take the weights of `init` or the vectors, or the teacher has another

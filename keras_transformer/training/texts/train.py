@@ -75,9 +75,10 @@ def train_texts(
         text_options: What is made of the texts; the defaults of `TextOptions` if None.
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
-        dry_run: As for `train`.
+        dry_run: Whether to print the plan and to make ten updates, for its minutes and memory, and
+            to leave nothing behind.
         callbacks: Additional Keras callbacks.
-        verbose: As for `train`.
+        verbose: The `verbose` of Keras's `fit`; 0 prints nothing, the plan included.
 
     Returns:
         As `train` does.

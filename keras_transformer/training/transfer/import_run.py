@@ -20,7 +20,7 @@ def import_run(
     """Reads a model and writes a finished run of it.
 
     Args:
-        directory: As for `from_pretrained`.
+        directory: Where the model's config, weights and vocabularies are.
         output: The run directory to write.
         overwrite: Replace the model of a run that was imported there before.
         source_language: Code of the language that texts are in by default, for a model of several.

@@ -89,10 +89,12 @@ def take_from_run(
     """Sets the weights of a model to those of a finished run that fit; prints what else differs.
 
     Args:
-        model: As for `take_weights`, as are the last two.
+        model: The new model.
         run: The run to take from.
-        path_in_model: The same.
-        why_new: The same.
+        path_in_model: Takes a path of the trained model and returns the path in the new one, or
+            None for weights that it should not take.
+        why_new: Takes a path of the new model and returns why its weight should keep its initial
+            value though a trained one fits, or None to take that.
 
     Raises:
         ValueError: No weight fits.

@@ -51,7 +51,7 @@ class DistillingTrainingModel(AccumulatingTrainingModel):
 
     Args:
         transformer: The student.
-        label_smoothing: As for `TrainingModel`.
+        label_smoothing: Share of the probability spread evenly over the vocabulary.
         teacher: Reads the same vocabularies.
         micro_batches: Number of parts to process a batch in.
     """

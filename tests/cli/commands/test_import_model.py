@@ -23,7 +23,7 @@ def test_a_run_is_written_and_said(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing"], "missing is no directory"),
+        (["missing"], "missing is not a directory"),
         ([str(FOLDER)], "holds no model that is known"),
         ([str(FOLDER / "nllb"), "--target-language", "xx"], "target_language must be one of"),
     ],

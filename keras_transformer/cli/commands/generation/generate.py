@@ -96,7 +96,7 @@ class _Prompts:
         lines: How lines are read.
 
     Attributes:
-        generator: As given.
+        generator: The generator.
         max_text_length: Most tokens of a line that is not cut; None if there is no limit.
     """
 

@@ -57,7 +57,8 @@ class PairLines:
 
     Args:
         encoder: The classifier.
-        threshold: As for `TextUnderstanding.classify`.
+        threshold: Least probability, from 0 to 1, of a label that a text is given by a model with
+            several labels a text; 0.5 if None.
 
     Attributes:
         max_text_length: Most tokens of a line; None if there is no limit.

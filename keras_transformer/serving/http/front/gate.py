@@ -45,8 +45,8 @@ class Gate:
         journal: Counts refusals and tells of connections that gave way.
 
     Attributes:
-        header_bytes: As given.
-        header_seconds: As given.
+        header_bytes: Most bytes of a request's line and headers, and of its trailers.
+        header_seconds: Seconds within which they must have arrived.
         head_refusal: The status and the message for a head that is too large.
     """
 
