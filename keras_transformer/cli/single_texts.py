@@ -122,6 +122,7 @@ def train_on_texts(
     if run.init_target_vectors is not None:
         raise ValueError(f"--init-target-vectors is for --task translation, not for {run.task}.")
     options.check_start(has_weights=run.init is not None)
+    options.check_translations(run.task)
     check_products(run.products, options)
     vectors = InitialVectors.open(run.init_vectors, has_weights=run.init is not None)
     flags = read_fields(given, TextFlags)

@@ -42,6 +42,7 @@ PANELS = (
     Panel("tag_accuracy", "Tag accuracy", "share of words"),
     Panel("retrieval_accuracy", "Retrieval accuracy", "share of pairs"),
     Panel("bleu", "BLEU on validation sentences, greedy", "BLEU"),
+    Panel("chrf", "chrF on validation sentences, greedy", "chrF"),
     Panel("learning_rate", "Learning rate", "learning rate"),
 )
 

@@ -2,12 +2,34 @@
 passed since.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
 
 Figures = dict[str, list[float | None]]
 
 STEP = "step"
-CRITERION = "val_loss"
+
+
+class Criterion(NamedTuple):
+    """By which figure rounds are compared.
+
+    Attributes:
+        figure: Its name in the history.
+        noun: What it is.
+        gain: What a better one is.
+    """
+
+    figure: str
+    noun: str
+    gain: Literal["lower", "higher"]
+
+
+LOSS = "loss"
+CRITERIA = {
+    LOSS: Criterion("val_loss", "validation loss", "lower"),
+    "bleu": Criterion("val_bleu", "BLEU of the validation translations", "higher"),
+    "chrf": Criterion("val_chrf", "chrF of the validation translations", "higher"),
+}
 
 
 class History:
@@ -16,6 +38,7 @@ class History:
     Args:
         figures: Lists of one value per round, by name, as `figures` of another history; the lists
             are copied.
+        criterion: By which figure rounds are compared.
 
     Example:
         >>> history = History()
@@ -25,7 +48,12 @@ class History:
         ([None, 20.0], 200)
     """
 
-    def __init__(self, figures: Mapping[str, list[float | None]] | None = None) -> None:
+    def __init__(
+        self,
+        figures: Mapping[str, list[float | None]] | None = None,
+        criterion: Criterion = CRITERIA[LOSS],
+    ) -> None:
+        self.criterion = criterion
         self.figures: Figures = {STEP: []}
         self.figures.update({name: list(values) for name, values in (figures or {}).items()})
 
@@ -39,12 +67,18 @@ class History:
     def until(self, step: int) -> "History":
         """Returns the history of the rounds that ended at or before `step`."""
         rounds = sum(end is not None and end <= step for end in self.figures[STEP])
-        return History({name: values[:rounds] for name, values in self.figures.items()})
+        figures = {name: values[:rounds] for name, values in self.figures.items()}
+        return History(figures, self.criterion)
 
-    def losses(self) -> dict[int, float]:
-        """Returns the validation loss by step, for the rounds that have one."""
-        pairs = zip(self.figures[STEP], self.figures.get(CRITERION, []), strict=False)
-        return {int(step): loss for step, loss in pairs if step is not None and loss is not None}
+    def scores(self) -> dict[int, float]:
+        """Returns the criterion's figure by step, for the rounds that have one."""
+        pairs = zip(self.figures[STEP], self.figures.get(self.criterion.figure, []), strict=False)
+        return {int(step): value for step, value in pairs if None not in (step, value)}  # type: ignore[arg-type, misc]
+
+    def best_first(self, steps: Iterable[int]) -> list[int]:
+        """Returns those of some steps whose rounds have a score, the best first."""
+        scores, sign = self.scores(), 1 if self.criterion.gain == "lower" else -1
+        return sorted(scores.keys() & {*steps}, key=lambda step: (sign * scores[step], step))
 
     @property
     def rounds(self) -> int:
@@ -53,11 +87,15 @@ class History:
 
     @property
     def best_step(self) -> int | None:
-        """The step at the end of the round with the lowest validation loss; the first if tied."""
-        losses = self.losses()
-        return min(losses, key=lambda step: losses[step]) if losses else None
+        """The step at the end of the round with the best score; the first if tied."""
+        return next(iter(self.best_first(self.scores())), None)
+
+    def best_record(self) -> dict[str, float] | None:
+        """Returns step and score of the best round; None if none has a score."""
+        best = self.best_step
+        return None if best is None else {STEP: best, self.criterion.figure: self.scores()[best]}
 
     @property
     def rounds_since_best(self) -> int:
         """Number of rounds after the best one."""
-        return sum(step > (self.best_step or step) for step in self.losses())
+        return sum(step > (self.best_step or step) for step in self.scores())

@@ -13,7 +13,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
 from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.runs.checkpoints import list_to_resume
-from keras_transformer.runs.history import CRITERION, STEP, History
+from keras_transformer.runs.history import History
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
@@ -117,11 +117,10 @@ class RunDirectory:
         """Writes settings, data counts, versions and the metrics of the rounds so far."""
         if not self.is_chief:
             return
-        best = history.best_step
         whole = {
             **record,
             "history": history.figures,
-            "best": None if best is None else {STEP: best, CRITERION: history.losses()[best]},
+            "best": history.best_record(),
             "finished": finished,
         }
         write_text(self.path / TRAINING, json.dumps(whole, indent=2) + "\n")

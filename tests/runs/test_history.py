@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.runs.history import History
+from keras_transformer.runs.history import CRITERIA, History
 
 
 def made(**losses: float) -> History:
@@ -23,7 +23,17 @@ def test_every_name_has_a_value_or_none_for_every_round() -> None:
         "val_loss": [4.0, 3.0, None],
         "val_bleu": [None, 5.0, None],
     }
-    assert history.losses() == {10: 4.0, 20: 3.0}
+    assert history.scores() == {10: 4.0, 20: 3.0}
+
+
+def test_the_best_round_has_the_highest_score_of_translations() -> None:
+    history = History(criterion=CRITERIA["bleu"])
+    for step, bleu in ((1, 5.0), (2, 9.0), (3, 9.0), (4, 2.0)):
+        history.append(step, {"val_loss": 1.0 / step, "val_bleu": bleu})
+    assert (history.best_step, history.rounds_since_best) == (2, 2)
+    assert history.best_record() == {"step": 2, "val_bleu": 9.0}
+    assert history.best_first([1, 3, 4, 7]) == [3, 1, 4]
+    assert history.until(1).best_step == 1 and history.until(0).best_record() is None
 
 
 def test_the_best_round_has_the_lowest_validation_loss_the_first_of_equals() -> None:

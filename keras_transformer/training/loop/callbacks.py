@@ -89,7 +89,7 @@ class EndRounds(keras.callbacks.Callback):
 
 
 class StopWithoutGain(keras.callbacks.Callback):
-    """Ends training if the validation loss has not fallen for some rounds.
+    """Ends training if the history's criterion has not improved for some rounds.
 
     Args:
         history: The rounds so far.
@@ -104,9 +104,10 @@ class StopWithoutGain(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Asks `fit` to stop once the patience is used up."""
         if self.history.rounds_since_best >= self.patience:
+            criterion = self.history.criterion
             print(
-                f"no lower validation loss for {self.patience} rounds: training ends; the best "
-                f"was after {self.history.best_step} updates"
+                f"no {criterion.gain} {criterion.noun} for {self.patience} rounds: training ends; "
+                f"the best was after {self.history.best_step} updates"
             )
             self.model.stop_training = True
 

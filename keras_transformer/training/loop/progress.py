@@ -20,6 +20,7 @@ _FIGURES = (
     "perplexity",
     "learning_rate",
     "bleu",
+    "chrf",
 )
 _VALIDATION = "val_"
 

@@ -6,6 +6,7 @@ from keras_transformer.data.encoding.id_pairs import EncodedPairs
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.models.families import AnyModel
+from keras_transformer.runs.history import History
 from keras_transformer.training.plan.pace import Pace, unreachable
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
@@ -43,7 +44,35 @@ def plan_lines(
         f"plan: a checkpoint of {state_bytes / 1e6:,.0f} MB every {pace.round:,} updates, "
         f"{rounds:,} in all; the model is {final[plan.final_model]}"
     )
+    if plan.patience is not None:
+        criterion = plan.criterion
+        yield (
+            f"plan: training ends early after {plan.patience} rounds without a {criterion.gain} "
+            f"{criterion.noun}"
+        )
     yield from (f"plan: {line}" for line in unreachable(plan, pace))
+
+
+def nothing_to_do(plan: TrainPlan, pace: Pace, history: History, done: int) -> str:
+    """Returns why a resumed run makes no update.
+
+    Args:
+        plan: How it is trained.
+        pace: In how many updates.
+        history: The rounds so far.
+        done: The updates so far.
+    """
+    if done < pace.total:
+        return (
+            f"no update is made: after {done:,} of them there was no {plan.criterion.gain} "
+            f"{plan.criterion.noun} for {history.rounds_since_best} rounds, and "
+            f"patience={plan.patience}"
+        )
+    limit = "" if plan.max_steps is None else f", max_steps={plan.max_steps:,}"
+    return (
+        f"no update is made: the run has {done:,} of them, and epochs={plan.epochs}{limit} asks "
+        f"for {pace.total:,}"
+    )
 
 
 def count_tokens(rows: EncodedPairs | EncodedTexts | ShardedPairs) -> int:

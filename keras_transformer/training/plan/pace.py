@@ -9,7 +9,7 @@ from typing import Any
 from keras_transformer.data.batching.batches import batches_per_epoch
 from keras_transformer.training import recipes
 from keras_transformer.training.recipes import Recipe
-from keras_transformer.training.run.options import TrainOptions, TrainPlan
+from keras_transformer.training.run.options import DEFAULT_PATIENCE, TrainOptions, TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
 
 
@@ -47,7 +47,7 @@ def make_plan(
     """Decides what is left open of the options (`docs/recipe.md`).
 
     Args:
-        options: What is asked for.
+        options: What is asked for, and what `recipe.settings` decides.
         recipe: What suits the model on a corpus that is large enough.
         data: The pairs or texts to train and validate on.
         workers: Number of processes that train together.
@@ -55,7 +55,6 @@ def make_plan(
     Raises:
         ValueError: A row is longer than a batch may be.
     """
-    options = options.filled(recipe.settings())
 
     def batches(tokens: int) -> int:
         if data.valid is not None:
@@ -75,6 +74,7 @@ def make_plan(
         "average_checkpoints": recipes.averaged_checkpoints(
             recipe.average_checkpoints, recipe.epochs, -(-total // steps)
         ),
+        "patience": DEFAULT_PATIENCE if options.early_stopping else None,
     }
     plan = TrainPlan(**asdict(options.filled(fitted)))
     # Of several replicas the chief alone chooses, which cannot validate alone.

@@ -16,37 +16,39 @@ def set_final_weights(
     checkpoints: Path,
     history: History,
     plan: TrainPlan,
-    validation_loss: Callable[[], float],
+    score: Callable[[], float],
 ) -> dict[str, Any]:
-    """Sets the weights that `plan.final_model` names; for "auto" those of the lower loss.
+    """Sets the weights that `plan.final_model` names; for "auto" the better of both.
 
     Args:
         model: The model, which `load_checkpoint` accepts the files for.
         checkpoints: Their directory.
-        history: The rounds that ended with them.
+        history: The rounds that ended with them, and by what they are compared.
         plan: How the model was trained.
-        validation_loss: Returns that of the model as it is.
+        score: Returns the criterion's figure of the model as it is.
 
     Returns:
-        What `training.json` says of the choice: what it is, after which updates, and its loss.
+        What `training.json` says of the choice: what it is, after which updates, and its score.
     """
     if plan.final_model == "best":
         return _restore_best(model, checkpoints, history)
     average = average_merged if plan.lora_rank else average_checkpoints
     paths = average_newest(model, checkpoints, plan.average_checkpoints, average)
     found = {"is": "average", "of_steps": [checkpoint_step(path) for path in paths]}
-    losses = history.losses()
-    if plan.final_model == "average" or not losses:
+    best, criterion = history.best_step, history.criterion
+    if plan.final_model == "average" or best is None:
         return found
-    loss, lowest = validation_loss(), min(losses.values())
-    is_mean = loss <= lowest
+    of_mean, of_best = score(), history.scores()[best]
+    is_mean = of_mean <= of_best if criterion.gain == "lower" else of_mean >= of_best
     print(
         f"final model: the {'mean' if is_mean else 'best'}: the mean of the newest {len(paths)} "
-        f"checkpoints has a validation loss of {loss:.4f}, the best checkpoint {lowest:.4f}"
+        f"checkpoints has a {criterion.noun} of {of_mean:.4f}, the best checkpoint {of_best:.4f}"
     )
-    return {**found, "val_loss": loss} if is_mean else _restore_best(model, checkpoints, history)
+    if is_mean:
+        return {**found, criterion.figure: of_mean}
+    return _restore_best(model, checkpoints, history)
 
 
 def _restore_best(model: TrainingModel, checkpoints: Path, history: History) -> dict[str, Any]:
     step = checkpoint_step(restore_best(model, checkpoints, history))
-    return {"is": "best", "of_steps": [step], "val_loss": history.losses()[step]}
+    return {"is": "best", "of_steps": [step], history.criterion.figure: history.scores()[step]}

@@ -7,16 +7,19 @@ from typing import Any, Literal, Self, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
+from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.training.recipes import MOST_UPDATES_OF_A_ROUND, RECIPES, Recipe
 
 _CHOICES = {
     "optimizer": ("adam", "muon"),
     "final_model": ("auto", "average", "best"),
+    "early_stopping": tuple(CRITERIA),
     # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
     "dtype_policy": ("float32", "mixed_bfloat16"),
     "strategy": ("mirrored", "multi-worker"),
 }
+DEFAULT_PATIENCE = 5
 # The counts that may be 0; the others are at least 1.
 _MAY_BE_ZERO = ("bleu_sentences", "unfreeze_steps", "lora_rank", "seed")
 
@@ -51,10 +54,15 @@ class TrainOptions:
         average_checkpoints: How many of the newest checkpoints to keep and, at the end, average.
             None: the recipe's, and fewer in a run of few rounds.
         final_model: The model to save at the end: the "average" of the newest checkpoints, the
-            "best" one by validation loss, which is always kept, or ("auto") the one of both whose
-            validation loss is lower.
-        patience: Rounds (from checkpoint to checkpoint) without a lower validation loss after
-            which training ends; None to make all updates.
+            "best" one by validation loss (or `early_stopping`), which is always kept, or ("auto")
+            the better of both by the same.
+        patience: Rounds (from checkpoint to checkpoint) without a lower validation loss, or what
+            `early_stopping` names, after which training ends. None: to make all updates, or 5 with
+            `early_stopping`.
+        early_stopping: By what rounds are compared, so that training ends when it is no better:
+            "loss" of validation, or "bleu" or "chrf" of the validation translations
+            (`bleu_sentences`), which also decides what the best checkpoint is, for `final_model`.
+            None: by the validation loss, and training ends early only with `patience`.
         checkpoint_steps: Updates between checkpoints and validations. None: an epoch, 1,000 at
             most, and more where epochs are short.
         bleu_sentences: Validation sentences translated after every round, by greedy search, for
@@ -106,6 +114,7 @@ class TrainOptions:
     average_checkpoints: int | None = None
     final_model: Literal["auto", "average", "best"] | None = None
     patience: int | None = None
+    early_stopping: Literal["loss", "bleu", "chrf"] | None = None
     checkpoint_steps: int | None = None
     bleu_sentences: int = 200
     max_length: int = 256
@@ -143,6 +152,11 @@ class TrainOptions:
                     f"lora_rank keeps all weights that are not new, so {other} has nothing to do: "
                     "leave one of them out."
                 )
+        if self.criterion is not CRITERIA[LOSS] and not self.bleu_sentences:
+            raise ValueError(
+                f"early_stopping={self.early_stopping!r} goes by translations, and "
+                "bleu_sentences=0 leaves them out: raise it, or leave early_stopping out."
+            )
         if self.cooldown is not None and not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
         for name in ("beta_2", "label_smoothing"):
@@ -180,13 +194,32 @@ class TrainOptions:
             return
         for option, is_given in {
             "patience": self.patience is not None,
+            f"early_stopping={self.early_stopping!r}": self.early_stopping is not None,
             "final_model='best'": self.final_model == "best",
         }.items():
             if is_given:
                 raise ValueError(
-                    f"{option} chooses by the validation loss, but there are no validation pairs: "
-                    "give some, or leave the option out."
+                    f"{option} chooses by the {self.criterion.noun}, but there are no validation "
+                    "pairs: give some, or leave the option out."
                 )
+
+    def check_translations(self, task: str) -> None:
+        """Raises `ValueError` if an option needs translations, and a task translates nothing."""
+        if self.bleu_sentences not in (0, TrainOptions.bleu_sentences):
+            raise ValueError(
+                f"bleu_sentences={self.bleu_sentences} are translated, and {task} translates "
+                "nothing: leave it out."
+            )
+        if self.criterion is not CRITERIA[LOSS]:
+            raise ValueError(
+                f"early_stopping={self.early_stopping!r} goes by translations, and {task} "
+                "translates nothing: give early_stopping='loss', or leave it out."
+            )
+
+    @property
+    def criterion(self) -> Criterion:
+        """By what rounds are compared."""
+        return CRITERIA[self.early_stopping or LOSS]
 
     def check_start(self, *, has_weights: bool, can_rehearse: bool = False) -> None:
         """Raises `ValueError` if an option needs trained weights to start from, without any.

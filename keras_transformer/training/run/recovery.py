@@ -114,7 +114,7 @@ def average_newest(
 
 
 def restore_best(model: keras.Model, directory: Path, history: History) -> Path:
-    """Loads the intact checkpoint with the lowest validation loss.
+    """Loads the best intact checkpoint by the history's criterion.
 
     Args:
         model: Compiled and built as the one that was saved.
@@ -125,12 +125,11 @@ def restore_best(model: keras.Model, directory: Path, history: History) -> Path:
         The checkpoint that was loaded.
 
     Raises:
-        DamagedCheckpointError: None of those with a validation loss is intact.
+        DamagedCheckpointError: None of those with a score is intact.
     """
-    losses = history.losses()
     damaged: list[tuple[Path, DamagedCheckpointError]] = []
-    scored = [path for path in list_checkpoints(directory) if checkpoint_step(path) in losses]
-    for path in sorted(scored, key=lambda path: losses[checkpoint_step(path)]):
+    paths = {checkpoint_step(path): path for path in list_checkpoints(directory)}
+    for path in map(paths.__getitem__, history.best_first(paths)):
         try:
             load_checkpoint(model, path)
         except DamagedCheckpointError as error:

@@ -29,6 +29,7 @@ _MAY_CHANGE = {
     "max_steps",
     "average_checkpoints",
     "patience",
+    "early_stopping",
     "final_model",
     "bleu_sentences",
     "strategy",

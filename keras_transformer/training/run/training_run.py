@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from keras_transformer.runs.checkpoints import (
     prune_checkpoints,
     save_checkpoint,
 )
-from keras_transformer.runs.history import History
+from keras_transformer.runs.history import CRITERIA, LOSS, History
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.loop.callbacks import (
     EndRounds,
@@ -48,7 +48,7 @@ from keras_transformer.training.loop.progress import progress
 from keras_transformer.training.loop.replica_fit import fit_replicas
 from keras_transformer.training.loop.strategy import Replicas, open_replicas
 from keras_transformer.training.loop.training_model import TrainingModel
-from keras_transformer.training.plan.lines import plan_lines
+from keras_transformer.training.plan.lines import nothing_to_do, plan_lines
 from keras_transformer.training.plan.pace import Pace, make_plan
 from keras_transformer.training.recipes import Recipe
 from keras_transformer.training.run.feed import Feed
@@ -79,6 +79,7 @@ class TrainingRun:
         task: What is specific to the kind of model to train.
         directory: Holds all files of the run.
         options: How to train, with nothing left open.
+        pace: Number of updates in an epoch, in a round and in the run.
         data: The data to train and validate on.
         model: The model that `fit` trains, compiled, with its optimizer built.
         record: What `training.json` holds beside the history.
@@ -88,6 +89,7 @@ class TrainingRun:
     task: Task
     directory: RunDirectory
     options: TrainPlan
+    pace: Pace
     data: TrainingData
     model: TrainingModel
     record: dict[str, Any]
@@ -132,25 +134,21 @@ class TrainingRun:
             "training_text": data.training_text and dataclasses.asdict(data.training_text),
             "versions": _versions(),
         }
-        history = history_to_resume(directory, record) if resume else History()
+        figures = history_to_resume(directory, record).figures if resume else None
+        pace = Pace.of(data.train, plan, replicas.workers)
         directory.save_config(config)
         with replicas.scope():
-            updates = Pace.of(data.train, plan, replicas.workers).total
             to_train = task.to_train(task.build(config, data), data, plan)
-            model = compile_training(to_train, plan, updates, task.fresh())
+            model = compile_training(to_train, plan, pace.total, task.fresh())
         record.update(task.built())
         keep_freed_memory()
-        return cls(task, directory, plan, data, model, record, history)
+        history = History(figures, plan.criterion)
+        return cls(task, directory, plan, pace, data, model, record, history)
 
     @property
     def replicas(self) -> Replicas:
         """The replicas, which are the same throughout a process."""
         return open_replicas(self.options.strategy)
-
-    @cached_property
-    def pace(self) -> Pace:
-        """Number of updates in an epoch, in a round and in the run."""
-        return Pace.of(self.data.train, self.options, self.replicas.workers)
 
     @property
     def transformer(self) -> AnyModel:
@@ -176,7 +174,7 @@ class TrainingRun:
         self.history = self.history.until(done)
         patience = self.options.patience or math.inf
         if done >= self.pace.total or self.history.rounds_since_best >= patience:
-            print(self._nothing_to_do(done))
+            print(nothing_to_do(self.options, self.pace, self.history, done))
             return
         self.directory.save_training(self.record, self.history, finished=False)
         self._tell_plan()
@@ -272,7 +270,7 @@ class TrainingRun:
                     self.directory.checkpoints,
                     self.history,
                     self.options,
-                    self._validation_loss,
+                    self._score,
                 )
                 model = without_low_rank(self.transformer) if self._adapts else self.transformer
                 save_model(model, self.directory.model)
@@ -309,19 +307,6 @@ class TrainingRun:
         for line in plan_lines(self.data, self.options, self.pace, self.transformer, size):
             print(line, flush=True)
 
-    def _nothing_to_do(self, done: int) -> str:
-        """Returns why a resumed run makes no update."""
-        if done < self.pace.total:
-            return (
-                f"no update is made: after {done:,} of them the validation loss was lowest "
-                f"{self.history.rounds_since_best} rounds ago, and patience={self.options.patience}"
-            )
-        limit = self.options.max_steps
-        return (
-            f"no update is made: the run has {done:,} of them, and epochs={self.options.epochs}"
-            f"{'' if limit is None else f', max_steps={limit:,}'} asks for {self.pace.total:,}"
-        )
-
     @contextlib.contextmanager
     def _keeping_what_is_learnt(self, interrupts: Interrupts) -> Iterator[None]:
         """Writes a checkpoint where a round is broken off between two updates."""
@@ -340,7 +325,14 @@ class TrainingRun:
     def _adapts(self) -> bool:
         return self.options.lora_rank > 0
 
-    def _validation_loss(self) -> float:
+    def _score(self) -> float:
+        """Returns the figure by which rounds are compared, of the model as it is."""
+        if self.options.criterion is not CRITERIA[LOSS]:
+            figures: dict[str, Any] = {}
+            translations = self.task.validation(self.transformer, self.data, self.options)
+            if translations is not None:
+                translations.on_epoch_end(0, figures)
+            return float(figures[self.options.criterion.figure])
         given = Feed(self.data, self.options, self.replicas).validation()
         batches, count = given["validation_data"], given["validation_steps"]
         figures = self.model.evaluate(batches, steps=count, verbose=0, return_dict=True)

@@ -23,7 +23,7 @@ _SHOWN = 5
 
 
 class ValidationTranslations(SampledValidation):
-    """Translates the same sentences after each round, by greedy search, and logs `val_bleu`.
+    """Translates the same sentences after each round, by greedy search, and logs BLEU and chrF.
 
     References are the validation targets as the tokenizer decodes them. So BLEU may differ a little
     from that of `keras-transformer evaluate`, also because of the search and the sentences left
@@ -63,11 +63,12 @@ class ValidationTranslations(SampledValidation):
         self.translations: list[str] = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Translates and writes `val_bleu` into the logs."""
+        """Translates and writes `val_bleu` and `val_chrf` into the logs."""
         found = self._translator.translate_ids(self._source_ids, **self._limits)
         self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
         if logs is not None:
-            logs["val_bleu"] = corpus_scores(self.translations, self.references).bleu
+            scores = corpus_scores(self.translations, self.references)
+            logs.update(val_bleu=scores.bleu, val_chrf=scores.chrf)
 
     def table(self) -> str:
         """Returns some of the sentences with their reference and their newest translation."""

@@ -78,11 +78,7 @@ class TextTask:
             self.options.check_in_batch()
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
-        if self.options.bleu_sentences not in (0, TrainOptions.bleu_sentences):
-            raise ValueError(
-                f"bleu_sentences={self.options.bleu_sentences} are translated, and {self.name} "
-                "translates nothing: leave it out."
-            )
+        self.options.check_translations(self.name)
         if isinstance(self.corpus, PreparedCorpus):
             self.starting_point.check_corpus(self.corpus)
         known = self._known_tokenizer()

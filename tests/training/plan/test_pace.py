@@ -18,10 +18,14 @@ def data(pairs: int) -> TrainingData:
     return TrainingData(tokenizer, tokenizer, EncodedPairs.from_ids(rows, rows), None, {})
 
 
+def made(recipe: Recipe, given: TrainingData, **options: Any) -> TrainPlan:
+    return make_plan(TrainOptions(**options).filled(recipe.settings()), recipe, given)
+
+
 def pace(pairs: int, **options: Any) -> Pace:
     """Of pairs of two tokens a side, two of them a batch."""
     given = data(pairs)
-    plan = make_plan(TrainOptions(batch_tokens=4, **options), Recipe(epochs=30), given)
+    plan = made(Recipe(epochs=30), given, batch_tokens=4, **options)
     return Pace.of(given.train, plan)
 
 
@@ -53,7 +57,7 @@ def test_a_long_epoch_has_several_rounds() -> None:
 
 def test_what_is_given_stays_and_what_is_open_is_fitted() -> None:
     recipe = Recipe(epochs=10, least_updates=100, batch_tokens=1024)
-    plan = make_plan(TrainOptions(warmup_steps=40, seed=3), recipe, data(1000))
+    plan = made(recipe, data(1000), warmup_steps=40, seed=3)
     # 2,000 tokens make two batches of 1,024, and eight of 256.
     assert (plan.batch_tokens, plan.epochs) == (256, 13)
     assert (plan.warmup_steps, plan.seed, plan.r_drop) == (40, 3, 0)

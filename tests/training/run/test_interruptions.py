@@ -163,6 +163,23 @@ def test_patience_ends_training_and_the_best_is_kept_and_saved(start, tmp_path: 
     assert read_record(tmp_path)["history"]["step"] == [2, 4, 6, 8]
 
 
+def test_translations_that_get_no_better_end_training(start, tmp_path: Path, capsys) -> None:
+    # Nothing is learnt, so that the first round stays the best.
+    settings = {"early_stopping": "bleu", "patience": 2, "learning_rate": 1e-9, "max_steps": 40}
+    settings |= {"bleu_sentences": 3, "average_checkpoints": 1}
+    start(**settings)
+    record = read_record(tmp_path)
+    assert record["history"]["step"] == [2, 4, 6]
+    assert {*record["best"]} == {"step", "val_bleu"} and record["best"]["step"] == 2
+    assert "val_bleu" in record["final_model"] and "val_chrf" in record["history"]
+    said = capsys.readouterr().out
+    assert "after 2 rounds without a higher BLEU of the validation translations" in said
+    assert "no higher BLEU of the validation translations for 2 rounds: training ends" in said
+    start(**settings)
+    assert read_record(tmp_path)["history"]["step"] == [2, 4, 6]
+    assert "no update is made: after 6 of them there was no higher BLEU" in capsys.readouterr().out
+
+
 def test_patience_without_validation_is_refused_before_any_work(start, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="patience chooses by the validation loss, but there are"):
         start(corpus=Corpus(Pairs(LINES, LINES, "w")), patience=2)

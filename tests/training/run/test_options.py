@@ -72,7 +72,12 @@ def test_a_value_of_the_wrong_type_is_named(values: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "option"), [({"patience": 3}, "patience"), ({"final_model": "best"}, "final_model")]
+    ("values", "option"),
+    [
+        ({"patience": 3}, "patience"),
+        ({"final_model": "best"}, "final_model"),
+        ({"early_stopping": "chrf"}, "early_stopping='chrf' chooses by the chrF"),
+    ],
 )
 def test_choices_by_validation_need_validation_pairs(values: dict, option: str) -> None:
     options = TrainOptions(**values)
@@ -80,6 +85,14 @@ def test_choices_by_validation_need_validation_pairs(values: dict, option: str) 
     TrainOptions().check_validation(has_valid=False)
     with pytest.raises(ValueError, match=f"{option}.* but there are no validation pairs"):
         options.check_validation(has_valid=False)
+
+
+def test_translations_to_stop_by_need_a_task_that_translates() -> None:
+    with pytest.raises(ValueError, match="early_stopping='bleu' goes by .* classify translates no"):
+        TrainOptions(early_stopping="bleu").check_translations("classify")
+    with pytest.raises(ValueError, match="early_stopping='chrf' .* bleu_sentences=0 leaves them"):
+        TrainOptions(early_stopping="chrf", bleu_sentences=0)
+    TrainOptions(early_stopping="loss", bleu_sentences=0).check_translations("classify")
 
 
 def test_what_is_left_open_is_filled_and_nothing_else() -> None:
