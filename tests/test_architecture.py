@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
 ORDER = (
     ("control_groups",),
-    ("cores", "messages", "path_kinds", "suggestions", "telemetry"),
+    ("cores", "messages", "path_kinds", "suggestions", "telemetry", "tensors"),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),

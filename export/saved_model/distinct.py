@@ -2,15 +2,12 @@
 `search.distinct` does outside.
 """
 
-from typing import Any
-
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
+from keras_transformer.tensors import Tensor
 
 from .translation import Found
-
-Tensor = Any
 
 
 def distinct(texts: Tensor, found: Found, count: int) -> tuple[Tensor, Found]:

@@ -3,13 +3,11 @@ row of a batch must not spoil the others.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def read_rows(

@@ -2,13 +2,13 @@
 by the tag that begins a text.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.config.sentence_marks import TAG, SentenceMarks
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 _TEXT_WITH_TAG = rf"(?s){TAG}(.*)"
 
 
@@ -26,8 +26,8 @@ class RowLanguages:
 
     Args:
         marks: The model's marks.
-        source_language: The default; the model's if None.
-        target_language: Likewise.
+        source_language: The language of texts by default; the model's if None.
+        target_language: The language to translate into by default; the model's if None.
 
     Attributes:
         begins: The marks of rows that name no language.
@@ -55,7 +55,7 @@ class RowLanguages:
 
         Args:
             source_codes: string `(batch,)`, "" for the default.
-            target_codes: Likewise.
+            target_codes: string `(batch,)`, "" for the default.
         """
         own = self._marks
         source, target = (_tiled(ids, target_codes) for ids in (own.source, own.target))

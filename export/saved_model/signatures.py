@@ -8,13 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from .distinct import distinct
 from .id_rows import read_rows
 from .translation import Found, Translation
 
-Tensor = Any
 Outputs = dict[str, Tensor]
 
 

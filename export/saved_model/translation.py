@@ -16,11 +16,10 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.tensors import Tensor
 
 from .id_rows import row_lengths, with_end
 from .languages import RowLanguages
-
-Tensor = Any
 
 
 class Found(NamedTuple):

@@ -30,7 +30,7 @@ def family_of(config: Mapping[str, Any]) -> str:
     family = config.get("family", ENCODER_DECODER)
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}.")
-    return family
+    return str(family)
 
 
 def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ def flags_in_errors(*options_classes: type, model_fields: Iterable[str] = ()) ->
 
     Raises:
         ValueError: The error with its flags.
-        TypeError: The same.
+        TypeError: The error with its flags.
     """
     try:
         yield

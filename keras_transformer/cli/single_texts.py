@@ -34,7 +34,7 @@ FAMILIES: dict[str, Any] = {
     "embed": EncoderConfig,
     "denoising": TransformerConfig,
 }
-# The data flags that tasks on single texts have no use for.
+# The data flags that tasks on single texts do not have.
 _OF_TRANSLATION = (
     "train_source",
     "train_target",

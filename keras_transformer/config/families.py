@@ -28,7 +28,8 @@ def config_from_dict(values: dict[str, Any]) -> ModelConfig:
     Raises:
         ValueError: The family or a field is unknown, or a value is out of range.
     """
-    return config_class(values).from_dict(values)
+    config: ModelConfig = config_class(values).from_dict(values)
+    return config
 
 
 def config_class(values: dict[str, Any]) -> Any:

@@ -83,7 +83,9 @@ class LengthLimit:
         first = -kept if self._cuts and kept is not None else None
         return [list(row[first:]) for row in self._checked(rows)]
 
-    def fit_pairs(self, firsts: IdRows, seconds: IdRows, added: int) -> list[tuple[list, list]]:
+    def fit_pairs(
+        self, firsts: IdRows, seconds: IdRows, added: int
+    ) -> list[tuple[list[int], list[int]]]:
         """Returns pairs whose tokens together fit; the longer text is cut first.
 
         Args:

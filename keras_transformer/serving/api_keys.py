@@ -91,8 +91,8 @@ class ApiKeys:
         for number, key in keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(
-                    f"line {number} of api_key_file {self._path} is no key: it must be of visible "
-                    "ASCII characters, without space."
+                    f"line {number} of api_key_file {self._path} is not a key: it must be of "
+                    "visible ASCII characters, without space."
                 )
         if not keys:
             raise ValueError(f"api_key_file {self._path} has no key: write one in each line.")

@@ -45,7 +45,8 @@ def aligned_source(
         raise ValueError("attention has one source position, eos: no token can come from it.")
     weights = attention.copy()
     weights[~ends, -1] = -np.inf
-    return weights.argmax(axis=1)
+    places: npt.NDArray[np.int64] = weights.argmax(axis=1)
+    return places
 
 
 def words_of(pieces: Sequence[str]) -> list[int]:

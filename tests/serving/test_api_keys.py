@@ -24,9 +24,9 @@ def file(tmp_path: Path) -> Path:
     [
         (b"", "keys has no key: write one in each line"),
         (b" \n\r\n\t", "keys has no key"),
-        (b"good\nsecret key\n", "line 2 of api_key_file .*keys is no key"),
-        (b"caf\xc3\xa9", "line 1 of api_key_file .*keys is no key"),
-        (b"secret\x00", "line 1 of api_key_file .*keys is no key"),
+        (b"good\nsecret key\n", "line 2 of api_key_file .*keys is not a key"),
+        (b"caf\xc3\xa9", "line 1 of api_key_file .*keys is not a key"),
+        (b"secret\x00", "line 1 of api_key_file .*keys is not a key"),
         (b"secret\n" * 10_000, "keys has more than 65536 bytes"),
     ],
 )

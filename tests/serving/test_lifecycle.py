@@ -227,7 +227,7 @@ def test_a_request_that_is_cut_off_at_the_end_is_told_so_in_json(start, exported
     server.begin_to_stop()
     with contextlib.closing(stuck), stuck.getresponse() as response:
         assert response.status == 503
-        assert "the server stops" in json.loads(response.read())["error"]
+        assert "the server is shutting down" in json.loads(response.read())["error"]
     gate.is_open.set()
 
 

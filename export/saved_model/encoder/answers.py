@@ -13,11 +13,10 @@ from keras_transformer.layers.heads.pooler import first_state
 from keras_transformer.layers.heads.text_vector import pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
+from keras_transformer.tensors import Tensor
 
 from ..id_rows import row_lengths, with_end
 from .fillings import Fillings, fill_masks
-
-Tensor = Any
 
 
 class Read(NamedTuple):

@@ -100,7 +100,7 @@ def _num_hypotheses(model: EncoderOnly, settings: Settings) -> int:
     others = [*options, *(["min_score"] if settings.min_score is not None else [])]
     if others:
         raise TypeError(
-            f"an encoder searches nothing, got {', '.join(others)}: leave it out; only "
+            f"an encoder does not search, got {', '.join(others)}: leave it out; only "
             "num_hypotheses, of fill_mask, can be given."
         )
     if isinstance(count, bool) or not isinstance(count, int):

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 # What sums of log-probabilities stay above and sums with something impossible below.
 _IMPOSSIBLE = -1e30
 

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -16,7 +17,6 @@ from ..id_rows import read_rows, row_lengths
 from ..signatures import Outputs, trace
 from .answers import EncoderAnswers, Read
 
-Tensor = Any
 # How SentencePiece writes a space.
 
 

@@ -3,7 +3,6 @@ function is in the SavedModel once, whichever signatures call it.
 """
 
 import dataclasses
-from typing import Any
 
 import tensorflow as tf
 
@@ -16,11 +15,10 @@ from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.tensors import Tensor
 
 from ..id_rows import row_lengths, with_end
 from ..translation import Found
-
-Tensor = Any
 
 
 class Generation:

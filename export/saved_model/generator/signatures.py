@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 from ..distinct import distinct
@@ -15,8 +16,6 @@ from ..id_rows import last_tokens, read_rows
 from ..signatures import Outputs, trace
 from ..translation import Found
 from .generation import Generation
-
-Tensor = Any
 
 
 class IdSignatures:

@@ -215,7 +215,7 @@ def _export_saved_model(
 def _chosen_search(parser: CommandParser, arguments: Sequence[str], run: Path) -> dict[str, Any]:
     """Returns the options of the search; an encoder's that were given.
 
-    An encoder searches nothing: how many fillings of masks it returns needs no beams.
+    An encoder does not search: the number of fillings of masks that it returns needs no beams.
     """
     if _is_encoder(run):
         return parser.given(arguments, SearchOptions, skip=_LEFT_OUT)

@@ -47,7 +47,7 @@ def written_batch(rows: Rows, source: tf.RaggedTensor, target: tf.RaggedTensor, 
     Args:
         rows: The rows they are made of, which begin with the decoder's start.
         source: Ragged int32 (B, None), ending in eos.
-        target: Likewise.
+        target: Ragged int32 (B, None), ending in eos.
         pad: The id that fills rows.
     """
     labels = target.to_tensor(default_value=pad)

@@ -222,7 +222,7 @@ def opennmt_table(
         tensors: The names that the file has.
         source_tokens: How many tokens come before the unknown one; ids that only the other side
             has stand between them, and are never written.
-        target_tokens: Likewise.
+        target_tokens: The same count of the target side.
     """
     source, target = model.source_embeddings.tokens, model.target_embeddings.tokens
     yield Entry(source.matrix, _SOURCE, fill=0.0, fill_behind=source_tokens)

@@ -89,7 +89,7 @@ def check_version(version: int | None, revision: int | None) -> None:
 
     Args:
         version: The version that the artefact's manifest records; the first one if None.
-        revision: Likewise.
+        revision: The revision that it records; the first one if None.
 
     Raises:
         ImportError: They are not compiled, cannot be loaded, are of another version, or of an

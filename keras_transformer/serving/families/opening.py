@@ -87,7 +87,7 @@ def open_model(directory: Path, options: ServeOptions, given: Mapping[str, Any])
 def _refuse(family: str, unused: Mapping[str, Any]) -> None:
     if unused:
         named = ", ".join(f"{name}={value}" for name, value in unused.items())
-        raise ValueError(f"a model of the family {family!r} has no use for {named}: leave it out.")
+        raise ValueError(f"models of the family {family!r} do not take {named}: leave it out.")
 
 
 def unused_options(
@@ -106,7 +106,7 @@ def unused_options(
     plain = dataclasses.asdict(SearchOptions())
     given = {name: value for name, value in given.items() if value != plain.get(name)}
     if manifest.family == "encoder":
-        # An encoder searches nothing; it only counts the fillings of masks.
+        # An encoder does not search; it only counts the fillings of masks.
         fills = HEAD_FUNCTIONS.get(manifest.config.get("head") or "") == "fill_mask"
         unused = {name: one for name, one in given.items() if name != "num_hypotheses" or not fills}
     else:

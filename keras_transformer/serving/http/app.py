@@ -98,7 +98,7 @@ class _ClosingWhenDraining:
             if has_begun or not self._service.draining:
                 raise
             # The time to drain is over; unanswered, the client would get plain text from uvicorn.
-            error = ServingError(Code.UNAVAILABLE, "the server stops: ask again.")
+            error = ServingError(Code.UNAVAILABLE, "the server is shutting down: ask again.")
             await error_response(error)(scope, receive, send_and_close)
 
 

@@ -12,6 +12,7 @@ from keras import ops
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.runs.figure_names import names_for
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
@@ -21,8 +22,6 @@ from keras_transformer.training.loss.metrics import (
     Perplexity,
     TokenAccuracy,
 )
-
-Tensor = Any
 
 
 class TrainingModel(TracedOnce, keras.Model):

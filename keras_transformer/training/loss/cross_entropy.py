@@ -10,12 +10,10 @@ Neither t nor log-probabilities are ever materialized: a mean over t needs only 
 and the mean over the vocabulary.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 # A label's logit may be computed in another order than the highest one: they differ by rounding.
 _ROUNDING = 1e-5

@@ -2,11 +2,9 @@
 first text with all second texts of the batch.
 """
 
-from typing import Any
-
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 # Of cosines; that of Sentence-BERT's library (Reimers and Gurevych 2019) for this loss.
 SCALE = 20.0

@@ -7,14 +7,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import (
     check_label_smoothing,
     cross_entropy,
     over_targets,
 )
 from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
-
-Tensor = Any
 
 
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: float) -> Tensor:

@@ -2,12 +2,11 @@
 over tokens from the decoder's states.
 """
 
-from typing import Any
-
 from keras import ops
 
 from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.linear_loss import (
     Softmax,
     Tokens,
@@ -15,8 +14,6 @@ from keras_transformer.training.loss.linear_loss import (
     linear_loss,
     softmax,
 )
-
-Tensor = Any
 
 
 def linear_cross_entropy(

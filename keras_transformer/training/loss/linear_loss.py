@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import (
     cross_entropy,
     is_best,
     logit_of,
     over_targets,
 )
-
-Tensor = Any
 
 # Enough for logits to take little memory, few enough for each product to stay large.
 _PARTS = 4

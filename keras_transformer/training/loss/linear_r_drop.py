@@ -3,15 +3,13 @@ the network twice, with different dropout, and the loss pulls both passes' distr
 """
 
 from functools import partial
-from typing import Any
 
 from keras import ops
 
 from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.linear_loss import Tokens, figures, linear_loss, softmax
-
-Tensor = Any
 
 
 def linear_r_drop(

@@ -6,10 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import is_best, logit_of
 from keras_transformer.training.loss.label_smoothing import smoothed_cross_entropy
-
-Tensor = Any
 
 # Name of the newest batch's loss in the logs: `fit` itself reports means over the round.
 BATCH_LOSS = "batch_loss"

@@ -8,7 +8,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
+
 Variable = Any
 
 

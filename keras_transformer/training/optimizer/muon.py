@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.optimizer.adam import FusedAdam, Step
 
-Tensor = Any
 Variable = Any
 
 # A fifth of the square root of the longer side: the size of Adam's updates, so that both learn at

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

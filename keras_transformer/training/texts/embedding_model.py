@@ -7,11 +7,10 @@ from typing import Any
 from keras import ops
 
 from keras_transformer.models.families import AnyModel
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.loss.cross_entropy import count_tokens, cross_entropy, is_best
 from keras_transformer.training.loss.in_batch_negatives import in_batch_logits
-
-Tensor = Any
 
 
 class EmbeddingTrainingModel(TrainingModel):

@@ -2,15 +2,12 @@
 distillation): the teacher reads every batch beside it, and is no part of what is saved.
 """
 
-from typing import Any
-
 from keras import ops
 
 from keras_transformer.models import Transformer
+from keras_transformer.tensors import Tensor
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loss.linear_distillation import linear_distillation
-
-Tensor = Any
 
 
 class Teacher:

@@ -58,11 +58,11 @@ def test_fillings_of_masks_need_no_beams(run_cli, served, tmp_path) -> None:
 
 def test_errors_of_the_server_name_flags(run_cli, monkeypatch) -> None:
     def refuse(*_: Any) -> None:
-        raise ValueError("a model of the family 'encoder' has no use for beam_size=2, language=de.")
+        raise ValueError("models of the family 'encoder' do not take beam_size=2, language=de.")
 
     monkeypatch.setattr(server, "run_server", refuse)
     result = run_cli("serve", "exported/demo")
-    assert result.code == 1 and "no use for --beam-size=2, --language=de." in result.err
+    assert result.code == 1 and "do not take --beam-size=2, --language=de." in result.err
 
 
 def test_a_server_may_sample_unless_a_request_says_otherwise(run_cli, served) -> None:

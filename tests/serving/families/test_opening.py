@@ -1,4 +1,4 @@
-"""Which options a served model's family has no use for: refused of one artefact, else left out."""
+"""Options that a served model's family does not take: refused of one artefact, else left out."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +16,12 @@ FILE = ServeOptions(model_config=Path("models.config"), language="de", min_score
 @pytest.mark.parametrize(
     ("head", "search", "server", "unused"),
     [
-        ("masked_lm", {"beam_size": 2}, {}, "'encoder' has no use for beam_size=2: leave it out"),
-        ("tagging", {"num_hypotheses": 3}, {}, "no use for num_hypotheses=3"),
+        ("masked_lm", {"beam_size": 2}, {}, "'encoder' do not take beam_size=2: leave it out"),
+        ("tagging", {"num_hypotheses": 3}, {}, "do not take num_hypotheses=3"),
         ("tagging", {}, {"min_score": -1.0, "language": "de"}, "for language=de, min_score=-1.0"),
-        ("decoder", {"max_length_ratio": 2.0}, {}, "'decoder' has no use for max_length_ratio"),
-        ("decoder", {}, {"language": "de"}, "'decoder' has no use for language=de"),
-        ("decoder", {}, {"long_texts": "cut"}, "'decoder' has no use for long_texts=cut"),
+        ("decoder", {"max_length_ratio": 2.0}, {}, "'decoder' do not take max_length_ratio"),
+        ("decoder", {}, {"language": "de"}, "'decoder' do not take language=de"),
+        ("decoder", {}, {"long_texts": "cut"}, "'decoder' do not take long_texts=cut"),
     ],
 )
 def test_an_option_without_a_meaning_is_refused(

@@ -161,8 +161,8 @@ def test_the_description_and_the_warm_up_fit(serve_encoder: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"beam_size": 4}, TypeError, "an encoder searches nothing, got beam_size"),
-        ({"min_score": -1.0}, TypeError, "an encoder searches nothing, got min_score"),
+        ({"beam_size": 4}, TypeError, "an encoder does not search, got beam_size"),
+        ({"min_score": -1.0}, TypeError, "an encoder does not search, got min_score"),
         ({"num_hypotheses": 56}, ValueError, "num_hypotheses must lie in 1 to 55"),
         ({"num_hypotheses": 0}, ValueError, "num_hypotheses must lie in 1 to 55"),
         ({"num_hypotheses": 2.5}, TypeError, "num_hypotheses must be an integer, got 2.5"),
