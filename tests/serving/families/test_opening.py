@@ -18,7 +18,7 @@ FILE = ServeOptions(model_config=Path("models.config"), language="de", min_score
     [
         ("masked_lm", {"beam_size": 2}, {}, "'encoder' do not take beam_size=2: leave it out"),
         ("tagging", {"num_hypotheses": 3}, {}, "do not take num_hypotheses=3"),
-        ("tagging", {}, {"min_score": -1.0, "language": "de"}, "for language=de, min_score=-1.0"),
+        ("tagging", {}, {"min_score": -1.0, "language": "de"}, "take language=de, min_score=-1.0"),
         ("decoder", {"max_length_ratio": 2.0}, {}, "'decoder' do not take max_length_ratio"),
         ("decoder", {}, {"language": "de"}, "'decoder' do not take language=de"),
         ("decoder", {}, {"long_texts": "cut"}, "'decoder' do not take long_texts=cut"),
