@@ -1,5 +1,5 @@
-"""A live model as the step function of a search: takes encoded sources and the newest tokens,
-returns logits, and caches the keys and values of earlier tokens.
+"""A live model as the step function of a search, with the keys and values of earlier tokens in a
+cache.
 """
 
 from typing import Any, Protocol

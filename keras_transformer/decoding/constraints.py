@@ -1,6 +1,5 @@
-"""Constraints on the next token: takes logits and the tokens generated so far, and returns
-log-probabilities in which whatever the options forbid is impossible. In `keras.ops`; an unused
-option adds nothing to the graph.
+"""Constraints on the next token, in `keras.ops`: log-probabilities in which whatever the options
+forbid is impossible. An unused option adds nothing to the graph.
 """
 
 from itertools import groupby
@@ -35,7 +34,7 @@ def next_log_probs(
         options: Which tokens are forbidden and which are forced.
         prefixes: int32 `(batch, prefix_length)`, the first tokens of each sentence, padded with -1.
         special_ids: Ids of the vocabulary that are not text.
-        prompt_lengths: As for `Sentences`.
+        prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt; none if None.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token

@@ -1,5 +1,5 @@
-"""One step of sampling: draws the next token of every hypothesis; each row is a separate sample.
-Takes the random numbers as an input, so that a draw can be reproduced anywhere.
+"""One step of sampling: the next token of every hypothesis, each row a separate sample. The random
+numbers are an input, so that a draw can be reproduced anywhere.
 """
 
 from typing import Any

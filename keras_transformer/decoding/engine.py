@@ -1,5 +1,5 @@
-"""Translates ids with a live Keras model: takes rows of source ids, in any number and order, forms
-batches and returns the candidates of each row. The search runs as a TensorFlow graph.
+"""The translation engine of a live Keras model: rows of source ids, in any number and order, to
+candidates. The search runs as a TensorFlow graph.
 """
 
 import dataclasses

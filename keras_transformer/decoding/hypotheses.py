@@ -40,7 +40,7 @@ class Stepper(Protocol):
             ids: int32 `(batch, count)`, from place `step` on.
             labels: int32 `(batch, count)`, what follows each of them.
             step: int32 scalar, tokens taken so far.
-            state: As for `step`.
+            state: What earlier tokens left.
 
         Returns:
             The labels' log-probabilities float32 `(batch, count)`, None if they cost nothing, and

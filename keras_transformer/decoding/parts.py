@@ -1,4 +1,4 @@
-"""Takes a model and returns its parts as graph functions: each is traced once, and in a SavedModel
+"""The parts of a translator's model as graph functions: each is traced once, and in a SavedModel
 once, whichever signatures and loops of the search call it.
 """
 
@@ -119,7 +119,7 @@ class SharedSteps:
             options: What to search for. Only the random numbers, an input, depend on seed and
                 place.
             read: Tensors, or nests of them: the stepper's arguments.
-            sentences: As for `search`.
+            sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
         """
         options = dataclasses.replace(options, seed=None, first_place=0)
         given = {name: part for name, part in sentences._asdict().items() if part is not None}

@@ -1,5 +1,5 @@
-"""What hypotheses begin with: takes the state of a search and returns the state after as many
-tokens as every prefix still has, which the model reads in one run.
+"""The beginnings of hypotheses: the state of a search after as many tokens as every prefix still
+has, which the model reads in one run.
 """
 
 from typing import Any

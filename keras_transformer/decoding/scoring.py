@@ -1,5 +1,5 @@
-"""Scores given translations: takes pairs of id sequences and returns log-probabilities and
-attention, from one pass over each pair (teacher forcing).
+"""Log-probabilities and attention of given translations, from one pass over each pair (teacher
+forcing).
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""Greedy search, beam search and sampling in `keras.ops`: takes any step function and returns the
-same hypotheses as the onnxruntime loop. Runs eagerly and in TensorFlow graphs.
+"""Greedy search, beam search and sampling in `keras.ops`, over any step function, with the same
+hypotheses as the onnxruntime loop. They run eagerly and in TensorFlow graphs.
 """
 
 import dataclasses
@@ -53,7 +53,8 @@ def search(
         batch: Number of sentences.
         options: What to search for.
         sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
-        advance: As for `search_steps`; traced anew for each length of the buffers if None.
+        advance: One step of the search as a function of the state alone; traced anew for each
+            length of the buffers if None.
         ended: Tells after each token which open hypotheses end there, bool `(batch, K)`: stops,
             which no graph can look for, so that the search runs step by step. None for none.
 
@@ -98,7 +99,7 @@ def search_steps(
     Args:
         stepper: The model as a step function.
         options: What to search for.
-        sentences: As for `search`, for one sentence.
+        sentences: Limits, prefixes and other inputs of the one sentence.
         advance: `advance_one` with these arguments, as a function of the state alone.
     """
     first, *longer = _stages(options.max_length)

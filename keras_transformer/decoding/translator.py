@@ -1,6 +1,4 @@
-"""Translates texts with a live Keras model: takes a model and its tokenizers, and returns
-translations with their scores.
-"""
+"""`Translator`: translations of texts, with their scores, by a live Keras model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,17 +33,19 @@ class Translator(TextTranslator):
             unknown.
         search: Fields of `SearchOptions` that hold where a call gives none: what `load_search`
             reads of a run whose model was imported with some; None for none.
-        letterless: As for `OnnxTranslator`.
+        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
+            around the model ("copy") or translated by it ("translate"); "auto" copies what was not
+            in one of a hundred of the model's training lines, and everything if that is unknown.
 
     Attributes:
-        model: As given.
-        batch_tokens: As given.
-        source_tokenizer: As given.
-        target_tokenizer: As given, or the source's.
+        model: The model.
+        batch_tokens: Most padded source tokens translated at once.
+        source_tokenizer: Tokenizer of the source language.
+        target_tokenizer: Tokenizer of the target language.
         max_source_length: Most tokens of a source; None if there is no limit.
-        training_text: As given.
-        min_score: As given.
-        search: As given, {} for none.
+        training_text: Description of the model's training lines; None if unknown.
+        min_score: The threshold of low confidence; None if unknown.
+        search: Fields of `SearchOptions` that hold where a call gives none; {} for none.
 
     Example:
         `Translator(model, tokenizer).translate(["Hello!"], beam_size=4)`

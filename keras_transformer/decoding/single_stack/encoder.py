@@ -1,5 +1,5 @@
-"""Reads texts with a live Keras encoder: takes a model and its tokenizer, and returns vectors,
-classes, tags, spans or filled masks.
+"""`TextEncoder`: vectors, classes, tags, spans and filled masks of texts, with a live Keras
+encoder.
 """
 
 from keras_transformer.decoding.single_stack.encoder_engine import KerasEncoderEngine
@@ -25,8 +25,8 @@ class TextEncoder(TextUnderstanding):
             index; "cut" drops their ends.
 
     Attributes:
-        model: As given.
-        tokenizer: As given.
+        model: The model.
+        tokenizer: Its tokenizer.
         config: The model's.
         max_text_length: Most tokens of a text; None if there is no limit.
 

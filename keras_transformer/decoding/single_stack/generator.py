@@ -1,6 +1,4 @@
-"""Continues texts with a live Keras decoder: takes a model and its tokenizer, and returns texts
-with their scores.
-"""
+"""`Generator`: continuations of texts, with their scores, by a live Keras decoder."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,11 +29,11 @@ class Generator(TextGenerator):
             reads of a run whose model was imported with some; None for none.
 
     Attributes:
-        model: As given.
-        tokenizer: As given.
+        model: The model.
+        tokenizer: Its tokenizer.
         config: The model's.
         max_text_length: Most tokens of a prompt or a text; None if there is no limit.
-        search: As given, {} for none.
+        search: Fields of `SearchOptions` that hold where a call gives none; {} for none.
 
     Example:
         `Generator(model, tokenizer).generate(["A man in"], max_length=20)`

@@ -1,5 +1,5 @@
-"""Continues ids with a live decoder: takes prompts, in any number and order, forms batches and
-returns the candidates of each. The search runs as a TensorFlow graph.
+"""The engine of a live decoder: prompts as ids, in any number and order, to candidates. The search
+runs as a TensorFlow graph.
 """
 
 import dataclasses

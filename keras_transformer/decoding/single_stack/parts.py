@@ -1,4 +1,4 @@
-"""Takes a decoder and returns its parts as graph functions, each traced once."""
+"""The parts of a decoder as graph functions, each traced once."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""A live decoder as the step function of a search: takes the newest tokens and returns logits, and
-caches the keys and values of earlier tokens.
+"""A live decoder as the step function of a search, with the keys and values of earlier tokens in a
+cache.
 """
 
 from typing import Any, Protocol
