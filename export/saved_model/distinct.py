@@ -1,33 +1,91 @@
-"""Keeps of several hypotheses of one source those whose texts differ, in a graph, as
-`search.distinct` does outside.
+"""Keeps of several hypotheses of one source those whose texts differ, and fills up with those of
+wider searches, in a graph, as `search.distinct` does outside.
 """
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
+from keras_transformer.search.distinct import as_many_as_kept, wider_searches
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 
 from .translation import Found
 
+# The texts of hypotheses, string `(rows, N)`, best first, and "" for missing ones; and the rest.
+TextsFound = tuple[Tensor, Found]
+# Takes places of sources int32 `(rows,)` and options; returns the hypotheses of each.
+SearchAgain = Callable[[Tensor, SearchOptions], TextsFound]
 
-def distinct(texts: Tensor, found: Found, count: int) -> tuple[Tensor, Found]:
+
+def distinct(texts: Tensor, found: Found, count: int) -> TextsFound:
     """Returns the best hypotheses whose texts differ, and behind them missing ones.
 
     Args:
-        texts: string `(batch, N)`, the text of each hypothesis, best first.
+        texts: string `(batch, N)`, the text of each hypothesis; of equal ones the first stays.
         found: The hypotheses.
         count: How many to return, at most N.
 
     Returns:
         The texts `(batch, count)`, "" for missing ones, and the hypotheses.
     """
-    same = texts[:, :, None] == texts[:, None, :]
-    is_before = tf.range(texts.shape[1])[None, :] < tf.range(texts.shape[1])[:, None]
-    repeats = tf.reduce_any(same & is_before, axis=2)
-    order = tf.argsort(tf.cast(repeats, tf.int32), axis=1, stable=True)[:, :count]
-    ids, scores, totals, texts, repeats = (
-        tf.gather(one, order, axis=1, batch_dims=1) for one in (*found, texts, repeats)
+    there, places = found.scores > LOWEST, tf.range(texts.shape[1])
+    same = (texts[:, :, None] == texts[:, None, :]) & there[:, None, :]
+    is_before = places[None, :] < places[:, None]
+    kept = there & ~tf.reduce_any(same & is_before, axis=2)
+    scores = tf.where(kept, found.scores, LOWEST)
+    order = tf.argsort(scores, axis=1, direction="DESCENDING", stable=True)[:, :count]
+    totals = tf.where(kept, found.log_probabilities, LOWEST)
+    ids, scores, totals, texts, kept = (
+        tf.gather(one, order, axis=1, batch_dims=1)
+        for one in (found.ids, scores, totals, texts, kept)
     )
-    return tf.where(repeats, "", texts), Found(
-        ids, tf.where(repeats, LOWEST, scores), tf.where(repeats, LOWEST, totals)
-    )
+    return tf.where(kept, texts, ""), Found(ids, scores, totals)
+
+
+def filled_up(search: SearchAgain, batch: Tensor, options: SearchOptions) -> TextsFound:
+    """Searches, keeps of each source `num_hypotheses` whose texts differ, and where texts repeat
+    fills up with those of wider searches.
+
+    Args:
+        search: Searches; at first with `as_many_as_kept`.
+        batch: Number of sources.
+        options: What is asked for.
+
+    Returns:
+        The texts and hypotheses of each source. There is no bound by memory.
+    """
+    texts, found = search(tf.range(batch), as_many_as_kept(options))
+    # Where fewer were found than kept, there are no more.
+    all_kept = tf.reduce_all(found.scores > LOWEST, axis=1)
+    chosen = distinct(texts, found, options.num_hypotheses)
+    for wider in wider_searches(options):
+        is_short = all_kept & (chosen[1].scores[:, -1] <= LOWEST)
+        chosen = _with_more(chosen, is_short, lambda places, wider=wider: search(places, wider))
+    return chosen
+
+
+def _with_more(
+    chosen: TextsFound, is_short: Tensor, search: Callable[[Tensor], TextsFound]
+) -> TextsFound:
+    """Returns the hypotheses, with those that a wider search adds for some sources, bool
+    `(batch,)`.
+    """
+
+    def filled() -> TextsFound:
+        short = tf.cast(tf.where(is_short)[:, 0], tf.int32)
+        texts, (ids, scores, totals) = tf.nest.map_structure(
+            lambda one: tf.gather(one, short), chosen
+        )
+        more_texts, more = search(short)
+        # The best stays, as it is the answer of every signature.
+        added = tf.where(more.scores <= scores[:, :1], more.scores, LOWEST)
+        pairs = (ids, more.ids), (scores, added), (totals, more.log_probabilities)
+        joined = Found(*(tf.concat(pair, axis=1) for pair in pairs))
+        merged = distinct(tf.concat([texts, more_texts], axis=1), joined, texts.shape[1])
+        return tf.nest.map_structure(
+            lambda old, new: tf.tensor_scatter_nd_update(old, short[:, None], new), chosen, merged
+        )
+
+    return tf.cond(tf.reduce_any(is_short), filled, lambda: chosen)

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
-from .distinct import distinct
+from .distinct import TextsFound, filled_up
 from .id_rows import read_rows
 from .translation import Found, Translation
 
@@ -163,10 +164,16 @@ class TextSignatures:
 
     def translate_n_best(self, text: Tensor) -> Outputs:
         """The N best translations of each text, best first."""
-        found = self._translation.search(*self._read_source(text))
-        count, length = found.ids.shape[1:]
-        texts = tf.reshape(self._write(tf.reshape(found.ids, (-1, length))), (-1, count))
-        texts, found = distinct(texts, found, self._translation.options.num_hypotheses)
+        rows, batch = self._read_source(text), tf.shape(text)[0]
+
+        def search(places: Tensor, options: SearchOptions) -> TextsFound:
+            own = (tf.gather(part, places) for part in rows)
+            found = self._translation.search_by(options, *own)
+            count, length = found.ids.shape[1:]
+            texts = self._write(tf.reshape(found.ids, (-1, length)))
+            return tf.reshape(texts, (-1, count)), found
+
+        texts, found = filled_up(search, batch, self._translation.options)
         return {
             "translations": texts,
             "scores": found.scores,

@@ -2,6 +2,7 @@
 encoder states. Each function is in the SavedModel once, whichever signatures call it.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -71,20 +72,31 @@ class Translation:
         self._steps = SharedSteps(self._cached_steps)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         marks = (ROWS, ROWS)
-        self.search = as_graph(self._search, ROWS, *marks)
+        self.search = as_graph(partial(self._search, self._kept), ROWS, *marks)
         self.search_with_options = as_graph(self._search_with_options, ROWS, *marks, *numbers, ROWS)
         self.score = as_graph(self._score, ROWS, *marks, ROWS)
         self.encoder_states = as_graph(self._encoder_states, ROWS, *marks)
 
-    def _search(self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor) -> Found:
-        """Searches with the options as they are."""
+    def search_by(self, options: SearchOptions, *rows: Tensor) -> Found:
+        """As `search`, which it calls if the options are its own."""
+        return self.search(*rows) if options == self._kept else self._search(options, *rows)
+
+    def _search(
+        self,
+        options: SearchOptions,
+        source_ids: Tensor,
+        source_marks: Tensor,
+        target_marks: Tensor,
+    ) -> Found:
+        """Searches with options that are the same for all sources."""
         limits = None
         if self.options.max_length_ratio is not None:
             limits = self._longest(source_ids)
         prefixes = None
         if self.languages.begins.target:
             prefixes = tf.pad(target_marks, [[0, 0], [0, 1]], constant_values=-1)
-        return self._find(source_ids, source_marks, Sentences(limits=limits, prefixes=prefixes))
+        sentences = Sentences(limits=limits, prefixes=prefixes)
+        return self._find(options, source_ids, source_marks, sentences)
 
     def _search_with_options(
         self,
@@ -114,7 +126,8 @@ class Translation:
         kept = (prefixes != self.special_ids.pad) & (places < limits[:, None] - 1)
         # A column of -1 at the end, so that there is one even if no sentence has a prefix.
         prefixes = tf.pad(tf.where(kept, prefixes, -1), [[0, 0], [0, 1]], constant_values=-1)
-        return self._find(source_ids, source_marks, Sentences(limits, exponent, prefixes=prefixes))
+        sentences = Sentences(limits, exponent, prefixes=prefixes)
+        return self._find(self._kept, source_ids, source_marks, sentences)
 
     def _score(
         self, source_ids: Tensor, source_marks: Tensor, target_marks: Tensor, target_ids: Tensor
@@ -143,15 +156,21 @@ class Translation:
         table = [self._limits.longest_translation(self.options, length) for length in marked]
         return tf.gather(tf.constant(table, tf.int32), row_lengths(source_ids, self.special_ids))
 
-    def _find(self, source_ids: Tensor, source_marks: Tensor, sentences: Sentences) -> Found:
+    def _find(
+        self,
+        options: SearchOptions,
+        source_ids: Tensor,
+        source_marks: Tensor,
+        sentences: Sentences,
+    ) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
         ended = self._marked(source_ids, source_marks)
         steps, batch = self._cached_steps(ended), tf.shape(source_ids)[0]
         sentences = sentences._replace(skipped=empty)
-        advance = self._steps.advance(self._kept, (ended, steps.cross), sentences)
-        found = search(steps, batch, self._kept, sentences, advance)
+        advance = self._steps.advance(options, (ended, steps.cross), sentences)
+        found = search(steps, batch, options, sentences, advance)
         possible = is_possible(found.scores)
-        first = tf.range(self._kept.num_hypotheses) == 0
+        first = tf.range(options.num_hypotheses) == 0
         missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
         tokens = possible[:, :, None] & (found.ids != self.special_ids.eos)
         return Found(

@@ -38,6 +38,16 @@ def distinct(
     return [_distinct(own)[: options.num_hypotheses] for own in found]
 
 
+def wider_searches(options: SearchOptions) -> list[SearchOptions]:
+    """Returns the searches that are made in turn where the texts of one repeat: none for samples
+    and for a single best hypothesis.
+    """
+    if options.sample or options.num_hypotheses == 1:
+        return []
+    beams = (times * options.beam_size for times in _WIDER)
+    return [as_many_as_kept(dataclasses.replace(options, beam_size=one)) for one in beams]
+
+
 def filled_up(
     found: Sequence[Sequence[Hypothesis]],
     options: SearchOptions,
@@ -58,17 +68,13 @@ def filled_up(
         beams hold no more, or would not fit into memory.
     """
     chosen = distinct(found, options)
-    if options.sample:
-        return chosen
     # Where fewer were found than kept, there are no more.
     short = [place for place, own in enumerate(found) if len(own) == options.beam_size]
-    for times in _WIDER:
+    for wider in wider_searches(options):
         short = [place for place in short if len(chosen[place]) < options.num_hypotheses]
-        beams = times * options.beam_size
-        wider = dataclasses.replace(options, beam_size=beams) if short else options
         if not short or (size is not None and not size.holds(wider)):
             break
-        for place, more in zip(short, search(short, as_many_as_kept(wider)), strict=True):
+        for place, more in zip(short, search(short, wider), strict=True):
             chosen[place] = _merged(chosen[place], more)[: options.num_hypotheses]
     return chosen
 

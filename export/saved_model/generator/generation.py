@@ -3,6 +3,7 @@ function is in the SavedModel once, whichever signatures call it.
 """
 
 import dataclasses
+from functools import partial
 
 import tensorflow as tf
 
@@ -51,14 +52,18 @@ class Generation:
         self._steps = PromptSteps(SharedDecoder(model), self.special_ids)
         self._shared = SharedSteps(lambda: self._steps)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
-        self.search = as_graph(self._search, ROWS)
+        self.search = as_graph(partial(self._search, self._kept), ROWS)
         self.search_with_options = as_graph(self._search_with_options, ROWS, *numbers)
         self.score = as_graph(self._score, ROWS)
 
-    def _search(self, prompts: Tensor) -> Found:
-        """Searches with the options as they are."""
+    def search_by(self, options: SearchOptions, prompts: Tensor) -> Found:
+        """As `search`, which it calls if the options are its own."""
+        return self.search(prompts) if options == self._kept else self._search(options, prompts)
+
+    def _search(self, options: SearchOptions, prompts: Tensor) -> Found:
+        """Searches with options that are the same for all prompts."""
         longest = tf.fill(tf.shape(prompts)[:1], self.options.max_length)
-        return self._find(prompts, longest, None)
+        return self._find(options, prompts, longest, None)
 
     def _search_with_options(self, prompts: Tensor, max_length: Tensor, exponent: Tensor) -> Found:
         """Searches with a limit and a length penalty for each prompt.
@@ -71,7 +76,7 @@ class Generation:
         """
         longest = tf.clip_by_value(max_length, 1, self.options.max_length)
         exponent = tf.where(tf.math.is_finite(exponent) & (exponent > 0), exponent, 0.0)
-        return self._find(prompts, longest, exponent)
+        return self._find(self._kept, prompts, longest, exponent)
 
     def _score(self, token_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns score, log-probability and perplexity of each text, float32 `(batch,)`."""
@@ -86,7 +91,9 @@ class Generation:
         score = totals / length_penalty(lengths, self.options, minimum=tf.minimum)
         return score, totals, tf.exp(-totals / lengths)
 
-    def _find(self, prompts: Tensor, longest: Tensor, exponent: Tensor | None) -> Found:
+    def _find(
+        self, options: SearchOptions, prompts: Tensor, longest: Tensor, exponent: Tensor | None
+    ) -> Found:
         lengths = row_lengths(prompts, self.special_ids)
         positions = self.model.config.max_positions
         most = self.max_prompt_length + self.options.max_length
@@ -101,7 +108,7 @@ class Generation:
             prefixes=tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=-1),
             prompt_lengths=lengths,
         )
-        options = dataclasses.replace(self._kept, max_length=most)
+        options = dataclasses.replace(options, max_length=most)
         advance = self._shared.advance(options, (), sentences)
         found = search(self._steps, tf.shape(prompts)[0], options, sentences, advance)
         possible = is_possible(found.scores)

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
-from ..distinct import distinct
+from ..distinct import TextsFound, filled_up
 from ..id_rows import last_tokens, read_rows
 from ..signatures import Outputs, trace
 from ..translation import Found
@@ -109,10 +110,14 @@ class TextSignatures:
 
     def generate_n_best(self, prompt: Tensor) -> Outputs:
         """The N best continuations of each prompt, best first."""
-        ids = self._prompts(prompt)
-        found = self._generation.search(ids)
-        count = self._generation.options.num_hypotheses
-        texts, found = distinct(self._texts(prompt, ids, found.ids), found, count)
+        ids, batch = self._prompts(prompt), tf.shape(prompt)[0]
+
+        def search(places: Tensor, options: SearchOptions) -> TextsFound:
+            own = tf.gather(ids, places)
+            found = self._generation.search_by(options, own)
+            return self._texts(tf.gather(prompt, places), own, found.ids), found
+
+        texts, found = filled_up(search, batch, self._generation.options)
         return {
             "texts": texts,
             "scores": found.scores,
