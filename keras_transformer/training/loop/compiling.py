@@ -1,5 +1,5 @@
-"""Takes a Transformer and training options and returns the compiled model that `fit` trains: with
-its loss and the paper's optimizer and schedule (sections 5.3, 5.4), for one or several replicas.
+"""The compiled model that `fit` trains: a Transformer with its loss and the paper's optimizer and
+schedule (sections 5.3, 5.4), for one or several replicas.
 """
 
 from collections.abc import Collection
