@@ -1,5 +1,5 @@
-"""Takes an encoder's weights and writes what `onnxruntime.transformers` makes of BERT's plain
-graph, as it is or with dynamic int8. The optimizer needs sympy, which onnxruntime does not install.
+"""BERT's plain graph as `onnxruntime.transformers` optimizes it, as it is or with dynamic int8. The
+optimizer needs sympy, which onnxruntime does not install.
 """
 
 import shutil

@@ -1,5 +1,5 @@
-"""Takes an encoder's weights and returns the ONNX graph that PyTorch's exporter writes for BERT:
-plain operators only, in the patterns that `onnxruntime.transformers` fuses.
+"""The ONNX graph that PyTorch's exporter writes for BERT, made of an encoder's weights: plain
+operators only, in the patterns X.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Takes a size and writes a run directory of an encoder with random weights."""
+"""Run directories of encoders with random weights, by size."""
 
 from pathlib import Path
 from typing import Any

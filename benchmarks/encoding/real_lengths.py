@@ -1,5 +1,5 @@
-"""Takes a file of sentences and returns rows of ids as long as these sentences are for a model
-whose vocabulary was trained on such text.
+"""Rows of ids as long as the sentences of a file are for a model whose vocabulary was trained on
+such text.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Takes a Keras encoder in BERT's form and returns its weights as named arrays, from which the
-other engines' models are made.
+"""The weights of a Keras encoder in BERT's form as named arrays, from which the other engines'
+models are made.
 """
 
 from typing import Any

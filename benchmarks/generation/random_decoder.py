@@ -1,5 +1,5 @@
-"""Takes a size and writes a run directory of a decoder with random weights, which continues prompts
-with varied and stable text like a trained one.
+"""Run directories of decoders with random weights, which continue prompts with varied and stable
+text as trained ones do.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The corpora of the table: takes the folder of the two sources of text and returns rows."""
+"""The corpora of the table, a row each, from the folder of the two sources of text."""
 
 import gzip
 import random

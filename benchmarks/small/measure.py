@@ -1,5 +1,5 @@
-"""Trains a row with a configuration and measures it: takes a row and flags of `train`, and returns
-what came out on the test set and what it cost.
+"""A row of the table, trained with a configuration and measured: what came out on the test set and
+what it cost.
 """
 
 import csv

@@ -1,5 +1,5 @@
-"""The configurations that a search by hand would try: takes a row and what the defaults cost, and
-returns flags of `train` that cost no more.
+"""The configurations that a search by hand would try, as flags of `train` that cost no more than
+the defaults.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""Takes a Keras model and its tokenizers and writes a CTranslate2 model with the same weights, so
-that both can be compared.
-"""
+"""A CTranslate2 model with the weights of a Keras model, so that both can be compared."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,5 @@
-"""Takes a size and writes a run directory with random weights, whose model decodes varied and
-stable text like a trained one.
+"""Run directories with random weights, by size, whose models decode varied and stable text as
+trained ones do.
 """
 
 import itertools

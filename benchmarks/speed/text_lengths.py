@@ -1,5 +1,5 @@
-"""Takes a file of sentences and returns how many tokens each has for a model whose vocabulary was
-trained on such text.
+"""The tokens that each sentence of a file has for a model whose vocabulary was trained on such
+text.
 """
 
 from collections.abc import Sequence
