@@ -1,5 +1,5 @@
 """The ONNX graph that PyTorch's exporter writes for BERT, made of an encoder's weights: plain
-operators only, in the patterns X.
+operators only, in the patterns that `onnxruntime.transformers` fuses.
 """
 
 from collections.abc import Mapping
