@@ -89,7 +89,7 @@ def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
     if run.init is not None:
         check_finished_run(run.init)
     preset = recipe_preset(run)
-    return recipe_of(run.task, preset, adapts=adapts)
+    return recipe_of(run.task, preset, has_weights=run.init is not None, adapts=adapts)
 
 
 def train_on_texts(

@@ -129,6 +129,7 @@ _CLASSIFIER: dict[str, Any] = {
     "average_checkpoints": 1,
     "final_model": "average",
 }
+_CLASSIFIER_FROM_NOTHING: dict[str, Any] = {"epochs": 10, "least_updates": 1000}
 _CLASSIFIERS: dict[str, Recipe] = {
     "bert-tiny": replace(_SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024),
     "bert-base": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00003, batch_tokens=4096),
@@ -138,29 +139,33 @@ _CLASSIFIERS: dict[str, Recipe] = {
 _SMALL_WIDTH = 256
 
 
-def recipe_of(task: str, preset: str, *, adapts: bool = False) -> Recipe:
+def recipe_of(task: str, preset: str, *, has_weights: bool = False, adapts: bool = False) -> Recipe:
     """Returns the recipe of a task on single texts.
 
     Args:
         task: As `train_texts` takes it.
         preset: A size that the task's family has.
+        has_weights: Whether it starts from a finished run.
         adapts: Whether only low-rank products learn.
     """
     if task == "denoising":
         return denoising(preset)
     if task in _READING:
-        return classifier(preset, adapts=adapts)
+        return classifier(preset, has_weights=has_weights, adapts=adapts)
     return RECIPES[preset]
 
 
-def classifier(preset: str, *, adapts: bool = False) -> Recipe:
-    """Returns the recipe of a classifier of a preset's size, from a trained encoder or anew.
+def classifier(preset: str, *, has_weights: bool = False, adapts: bool = False) -> Recipe:
+    """Returns the recipe of a classifier of a preset's size.
 
     Args:
         preset: The preset.
+        has_weights: Whether it starts from a trained encoder, which little training suffices for.
         adapts: Whether only low-rank products learn, which bear five times the rate.
     """
     recipe = _CLASSIFIERS[preset]
+    if not has_weights:
+        recipe = replace(recipe, **_CLASSIFIER_FROM_NOTHING)
     return replace(recipe, learning_rate=5 * recipe.learning_rate) if adapts else recipe
 
 

@@ -71,6 +71,13 @@ def test_low_rank_products_of_a_classifier_learn_faster() -> None:
     assert product.learning_rate == 5 * whole.learning_rate
 
 
+def test_a_classifier_learns_longer_from_nothing_than_from_an_encoder() -> None:
+    scratch, tuned = (
+        recipes.recipe_of("classify", "bert-tiny", has_weights=known) for known in (False, True)
+    )
+    assert (scratch.epochs, scratch.least_updates) > (tuned.epochs, tuned.least_updates)
+
+
 def test_settings_are_what_does_not_depend_on_the_corpus() -> None:
     settings = Recipe(r_drop=2.0).settings()
     assert settings["r_drop"] == 2 and settings["final_model"] == "auto"

@@ -108,7 +108,12 @@ def train_texts(
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
     if recipe is None:
-        recipe = recipe_of(task, preset or kind.default_preset, adapts=options.lora_rank > 0)
+        recipe = recipe_of(
+            task,
+            preset or kind.default_preset,
+            has_weights=start.has_weights,
+            adapts=options.lora_rank > 0,
+        )
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
