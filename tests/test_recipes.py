@@ -59,9 +59,10 @@ def _short(*given: Any, **named: Any) -> Recipe:
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """Returns the language and the text of a page's commands and snippets."""
+    """Returns the language and the text of a page's commands and snippets, but for doctests."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    return re.findall(r"```(bash|python)\n(.*?)```", text, flags=re.DOTALL)
+    found = re.findall(r"```(bash|python)\n(.*?)```", text, flags=re.DOTALL)
+    return [(language, block) for language, block in found if not block.startswith(">>>")]
 
 
 def run_page(page: str) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def figure_names(head: str | None) -> FigureNames:
 def renamed_figures(head: str | None, figures: Mapping[str, Values]) -> dict[str, Values]:
     """Returns a run's figures by today's names.
 
-    Until version 0.1 the figures of all heads had the names of tokens'. A perplexity is left out
-    where it says nothing.
+    In version 0.1 the figures of all heads had the names of tokens'. A perplexity is left out where
+    it says nothing.
 
     Example:
         >>> renamed_figures("classification", {"val_token_accuracy": 0.9, "perplexity": 1.2})

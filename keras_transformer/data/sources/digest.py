@@ -40,6 +40,8 @@ def _columns(texts: Pairs | Texts | LabelledTexts | TaggedTexts) -> list[Sequenc
         return [texts.lines]
     if isinstance(texts, Pairs):
         return [texts.source, texts.target]
+    # Earlier versions left blank lines out.
     if isinstance(texts, TaggedTexts):
-        return [[" ".join(row) for row in side] for side in (texts.words, texts.tags)]
-    return [texts.labels, texts.first, texts.second or ()]
+        return [[" ".join(row) for row in side if row] for side in (texts.words, texts.tags)]
+    filled = texts.without_blank_lines()
+    return [filled.labels, filled.first, filled.second or ()]

@@ -35,9 +35,11 @@ class FirstUpdates(keras.callbacks.Callback):
         if measured > 0 and (is_last or (not left and measured < _MEASURED)):
             seconds = (time.perf_counter() - self._begun) / measured
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            # Below a progress bar, whose line is not ended yet.
+            begin = "\n" if (self.params or {}).get("verbose") == 1 else ""
             print(
-                f"plan: {seconds:.2g} seconds an update, {_duration(seconds * left)} for the rest "
-                f"without validation; {peak / 1e9:.1f} GB of memory so far",
+                f"{begin}plan: {seconds:.2g} seconds an update, {_duration(seconds * left)} for the "
+                f"rest without validation; {peak / 1e9:.1f} GB of memory so far",
                 flush=True,
             )
         if self._is_all and (is_last or not left):

@@ -146,9 +146,12 @@ def _drop_incomparable(before: dict[str, Any], now: dict[str, Any]) -> None:
         if name not in before:
             now.pop(name, None)
     if TEXT_SHA256 in before and TEXT_SHA256 in now:
-        # The same text may lie elsewhere.
+        # The same text may lie elsewhere, and an earlier version did not count all blank lines.
         for record in (before, now):
             record.pop("origin", None)
+            for split in ("train", "valid"):
+                for name in ("total", "empty"):
+                    (record.get(split) or {}).pop(name, None)
 
 
 def _of_others(run: RunDirectory) -> str | None:

@@ -36,6 +36,15 @@ def test_other_texts_labels_and_tags_have_another_digest(one: list, other: list)
     assert text_sha256(*one) != text_sha256(*other)
 
 
+def test_blank_lines_of_labelled_and_tagged_texts_do_not_count() -> None:
+    labelled = LabelledTexts(["x", "y"], ["a", "b"], None, "")
+    with_blank: Any = LabelledTexts(["x", "", "y"], ["a", "", "b"], None, "")
+    assert text_sha256(labelled) == text_sha256(with_blank)
+    tagged = TaggedTexts([["a"], ["b"]], [["X"], ["Y"]], "")
+    with_blank = TaggedTexts([["a"], [], ["b"]], [["X"], [], ["Y"]], "")
+    assert text_sha256(tagged) == text_sha256(with_blank)
+
+
 def test_lines_are_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[Any] = [Texts(LINES, ""), None, Pairs(LINES, LINES, "")]
     whole = text_sha256(*texts)

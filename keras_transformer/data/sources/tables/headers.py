@@ -40,7 +40,7 @@ def label_columns(row: Sequence[str]) -> tuple[int, ...] | None:
     names = list(map(_name, row))
     labels = [place for place, name in enumerate(names) if name in _LABELS]
     texts = [place for place, name in enumerate(names) if name in (_FIRST | _SECOND) - _LABELS]
-    if len(labels) != 1 or not texts or len({*names}) < len(names) or "" in names:
+    if len(labels) != 1 or not texts or len({*names}) < len(names):
         return None
     if len(texts) > 2:
         raise ValueError(

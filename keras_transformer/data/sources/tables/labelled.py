@@ -70,7 +70,7 @@ def _named_rows(table: Table) -> tuple[Rows, list[str]]:
         is_odd = may_name_columns(names) and not is_class
         return rows, [f"{shown} is read as a text: remove it if it names columns"] * is_odd
     del rows[first]
-    left_out = [name for place, name in enumerate(names) if place not in order]
+    left_out = [name or "one" for place, name in enumerate(names) if place not in order]
     taken = ", ".join(names[place] for place in order)
     said = f"{shown} names the columns, of which {taken} are read"
     if left_out:

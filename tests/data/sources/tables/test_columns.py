@@ -37,6 +37,8 @@ PLAIN = [("pet", "a dog"), ("food", "a pie")]
         ("a.tsv", "\n\nLabel\tText\npet\ta dog\nfood\ta pie\n", "line 3 (Label, Text) names"),
         ("a.tsv", "text\tlabel\na dog\tpet\na pie\tfood\n", "of which label, text are read"),
         ("a.tsv", "id\ttext\tlabel\n1\ta dog\tpet\n2\ta pie\tfood\n", "are read, and id not"),
+        # As pandas writes its index.
+        ("a.csv", ",text,label\n0,a dog,pet\n1,a pie,food\n", "are read, and one not"),
         ("a.tsv", '"pet"\t"a dog"\n"food"\t"a pie"\n', "fields are in quotes"),
         ("a.tsv", 'pet\t"a dog"\nfood\t"a pie"\n', "fields are in quotes"),
         ("a.csv", "pet,a dog\nfood,a pie\n", "read as CSV, with commas"),
