@@ -39,6 +39,7 @@ __all__ = [
     "fine_tuning",
     "recipe_of",
     "round_steps",
+    "unfreeze_steps",
     "vocabulary_size",
     "warmup_steps",
 ]
@@ -255,3 +256,13 @@ def characters_a_piece(task: str) -> int:
 def averaged_checkpoints(usual: int, usual_epochs: int, rounds: int) -> int:
     """Returns how many of the newest checkpoints are averaged: the usual share of the run."""
     return max(1, min(usual, rounds * usual // usual_epochs))
+
+
+def unfreeze_steps(unfreezings: int, updates: int) -> int:
+    """Returns the updates between two blocks that are unfrozen: all learn in the last half.
+
+    Args:
+        unfreezings: How many times something begins to learn after the start.
+        updates: Those of the run.
+    """
+    return updates // (2 * max(unfreezings, 1))

@@ -152,3 +152,9 @@ def test_multi30k_has_the_plan_that_was_measured_on_it() -> None:
     assert recipes.round_steps(tiny.epochs, 480, updates) == 480
     assert recipes.averaged_checkpoints(tiny.average_checkpoints, tiny.epochs, 22) == 4
     assert recipes.vocabulary_size(3_600_000, 90) == 8000
+
+
+@given(st.integers(1, 100), COUNTS)
+def test_all_weights_learn_in_the_last_half(unfreezings: int, updates: int) -> None:
+    steps = recipes.unfreeze_steps(unfreezings, updates)
+    assert 0 <= unfreezings * steps <= updates // 2

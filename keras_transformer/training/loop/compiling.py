@@ -18,6 +18,7 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.optimizer.adam import FusedAdam
 from keras_transformer.training.optimizer.muon import FusedMuon
 from keras_transformer.training.optimizer.schedule import WarmupSchedule
+from keras_transformer.training.recipes import unfreeze_steps
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.transfer.freezing import first_updates, freeze_layers, layer_rates
 from keras_transformer.training.word_level.training_model import DistillingTrainingModel, Teacher
@@ -122,10 +123,12 @@ def compile_training(
         firsts = first_updates(paths, options.unfreeze_steps, fresh)
         last = max(firsts[weight.path] for weight in model.transformer.trainable_weights)
         if last >= updates:
+            fits = unfreeze_steps(last // options.unfreeze_steps, updates)
+            advice = f"lower unfreeze_steps to {fits}" if fits else "leave unfreeze_steps out"
             raise ValueError(
                 f"unfreeze_steps={options.unfreeze_steps} unfreezes the last weights after "
-                f"{last:,} updates, and the run has {updates:,}: lower unfreeze_steps, or keep "
-                "the lowest layers with freeze."
+                f"{last:,} updates, and the run has {updates:,}: {advice}, or keep the lowest "
+                "layers with freeze."
             )
         print(f"gradual unfreezing: all train after {last:,} of {updates:,} updates")
         model.optimizer.first_updates = firsts

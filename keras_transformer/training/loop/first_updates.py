@@ -38,8 +38,8 @@ class FirstUpdates(keras.callbacks.Callback):
             # Below a progress bar, whose line is not ended yet.
             begin = "\n" if (self.params or {}).get("verbose") == 1 else ""
             print(
-                f"{begin}plan: {seconds:.2g} seconds an update, {_duration(seconds * left)} for the "
-                f"rest without validation; {peak / 1e9:.1f} GB of memory so far",
+                f"{begin}plan: {seconds:.2g} seconds an update, {_duration(seconds * left)} for "
+                f"the rest without validation; {peak / 1e9:.1f} GB of memory so far",
                 flush=True,
             )
         if self._is_all and (is_last or not left):

@@ -170,5 +170,6 @@ def test_frozen_layers_never_join() -> None:
 
 
 def test_unfreezing_that_takes_longer_than_the_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="unfreeze_steps=5 .* after 10 updates, and the run has 1"):
+    message = "unfreeze_steps=5 .* after 10 updates, and the run has 10: lower unfreeze_steps to 2,"
+    with pytest.raises(ValueError, match=message):
         trained_model(unfreeze_steps=5)
