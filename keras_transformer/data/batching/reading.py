@@ -57,6 +57,15 @@ class BatchReader(abc.ABC):
     def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
         """As `evaluation_batches`."""
 
+    def check_files(self, worker: tuple[int, int]) -> object:
+        """Reads all files that a worker's batches come from; pairs in memory have none.
+
+        Raises:
+            FileNotFoundError: One is missing.
+            ValueError: One is not as it was written; the message names it.
+        """
+        return None
+
     @abc.abstractmethod
     def lines(self, place: Place) -> npt.NDArray[np.int64]:
         """As `batch_pairs`."""

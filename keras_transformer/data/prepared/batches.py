@@ -4,7 +4,6 @@
 them.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from keras_transformer.data.batching.open_shards import open_shards
 from keras_transformer.data.batching.plan import cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
 from keras_transformer.data.encoding.id_pairs import FilterReport
+from keras_transformer.data.prepared.intact import IntactShards
 from keras_transformer.data.prepared.record import Shard, Split
 from keras_transformer.data.prepared.shards import ShardTable, read_shards
 
@@ -80,14 +80,14 @@ class ShardReader(BatchReader):
 
     def training(self, place: Place) -> tf.data.Dataset:
         """As `training_batches`, with a few shards open at a time."""
-        _check_shards(self.pairs, place.worker)
-        dataset = _training_elements(self.pairs, place, self.element)
+        intact = self.check_files(place.worker)
+        dataset = _training_elements(self.pairs, place, self.element, intact)
         endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
         return in_order(dataset.apply(endless))
 
     def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
         """As `evaluation_batches`: reads the shards in their order."""
-        _check_shards(self.pairs, ONE_WORKER)
+        intact = self.check_files(ONE_WORKER)
         counts = _batch_counts(self.pairs, batch_tokens, ONE_WORKER)
         shards = self.pairs.split.shards
         filled = [shard for shard, own in zip(shards, counts, strict=True) if own]
@@ -102,10 +102,21 @@ class ShardReader(BatchReader):
                 num_parallel_calls=PARALLEL_CALLS,
             )
 
-        paths = [str(self.pairs.directory / shard.file) for shard in filled]
-        files = tf.data.Dataset.from_tensor_slices((paths, [shard.pairs for shard in filled]))
-        dataset = files.flat_map(shard_batches)
+        def files() -> Iterator[tuple[str, int]]:
+            for shard in filled:
+                yield intact.check(shard), shard.pairs
+
+        signature = (tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int64))
+        dataset = tf.data.Dataset.from_generator(files, output_signature=signature)
+        dataset = dataset.flat_map(shard_batches)
         return in_order(dataset.apply(tf.data.experimental.assert_cardinality(sum(counts))))
+
+    def check_files(self, worker: tuple[int, int]) -> IntactShards:
+        """As `BatchReader.check_files`; what it returns notices later changes."""
+        intact = IntactShards(self.pairs.directory)
+        for shard in _own_shards(self.pairs, worker):
+            intact.check(shard)
+        return intact
 
     def element(self, table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> Any:
         """Returns the batch of some rows of open shards."""
@@ -117,7 +128,8 @@ class ShardReader(BatchReader):
         def numbers(table: ShardTable, rows: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
             return tf.gather(table.pair_numbers, rows)
 
-        return next(iter(_training_elements(self.pairs, place, numbers))).numpy()
+        intact = IntactShards(self.pairs.directory)
+        return next(iter(_training_elements(self.pairs, place, numbers, intact))).numpy()
 
 
 def _own_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> tuple[Shard, ...]:
@@ -146,7 +158,9 @@ def _batch_counts(
     return tuple(shard.num_batches(own_tokens, pairs.added) for shard in shards)
 
 
-def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> tf.data.Dataset:
+def _training_elements(
+    pairs: ShardedPairs, place: Place, element: Element, intact: IntactShards
+) -> tf.data.Dataset:
     """Returns the results of `element` for the training batches."""
     worker, batch_tokens = place.worker, place.batch_tokens
     shards = _own_shards(pairs, worker)
@@ -156,7 +170,7 @@ def _training_elements(pairs: ShardedPairs, place: Place, element: Element) -> t
     def opened_shards() -> Iterator[tuple[Any, ...]]:
         for part in open_shards(counts, epoch_steps, place.seed, place.step):
             opened = [shards[number] for number in part.shards]
-            files = [str(pairs.directory / shard.file) for shard in opened]
+            files = [intact.check(shard) for shard in opened]
             sizes = [shard.pairs for shard in opened]
             yield files, sizes, (place.seed, part.seed), (part.first, part.steps)
 
@@ -226,19 +240,3 @@ def _plan(
     for part in parts:
         part.set_shape((None,))
     return tuple(parts)
-
-
-def _check_shards(pairs: ShardedPairs, worker: tuple[int, int]) -> None:
-    """Raises an error that names a shard if it is missing or not as it was written."""
-    for shard in _own_shards(pairs, worker):
-        path = pairs.directory / shard.file
-        if not path.is_file():
-            raise FileNotFoundError(f"shard {path} is missing: copy it again or prepare again")
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != shard.sha256:
-            raise ValueError(
-                f"shard {path} is damaged: it has {path.stat().st_size} bytes with SHA-256 "
-                f"{found[:12]}…, expected {shard.bytes} with {shard.sha256[:12]}…; copy it again "
-                "or prepare again"
-            )

@@ -1,10 +1,13 @@
 """The batches of a run, for training and validation, shared by its replicas."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from keras_transformer.data.batching.batches import (
     batch_pairs,
@@ -12,6 +15,7 @@ from keras_transformer.data.batching.batches import (
     evaluation_batches,
     training_batches,
 )
+from keras_transformer.data.batching.reading import ONE_WORKER, reader_of
 from keras_transformer.training.loop.strategy import Replicas, share_rows
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
@@ -61,3 +65,24 @@ class Feed:
                 for worker in range(workers)
             ]
         )
+
+    @contextlib.contextmanager
+    def clear_file_errors(self) -> Iterator[None]:
+        """Names the file that has changed if batches cannot be read on.
+
+        Raises:
+            FileNotFoundError: A file of the data has gone.
+            ValueError: It was damaged or replaced.
+        """
+        try:
+            yield
+        except tf.errors.OpError as error:
+            for pairs in filter(None, (self.data.train, self.data.valid)):
+                try:
+                    reader_of(pairs).check_files(ONE_WORKER)
+                except (FileNotFoundError, ValueError) as changed:
+                    raise type(changed)(
+                        f"{changed}. It was whole when training began; once it is again, --resume "
+                        "goes on from the newest checkpoint, if there is one"
+                    ) from error
+            raise

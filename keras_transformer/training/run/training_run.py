@@ -165,7 +165,9 @@ class TrainingRun:
         Raises:
             DamagedCheckpointError: There are checkpoints, but none is intact.
             FloatingPointError: A loss or the weights became NaN or Inf.
-            OSError: A file cannot be written, for example because the disk is full.
+            OSError: A file cannot be written, for example because the disk is full, or a shard of
+                the data has gone.
+            ValueError: A shard of the data was damaged or replaced.
             ConnectionError: Another worker is gone.
             KeyboardInterrupt: Ctrl-C, even if library code swallowed it.
             Terminated: SIGTERM.
@@ -185,6 +187,7 @@ class TrainingRun:
             self._keeping_what_is_learnt(interrupts),
             self.replicas.clear_worker_errors(),
             _clear_log_errors(self.directory.logs),
+            feed.clear_file_errors(),
             contextlib.closing(losses),
         ):
             self._fit(

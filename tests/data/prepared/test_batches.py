@@ -204,3 +204,22 @@ def test_a_damaged_or_missing_shard_is_refused_by_name(encoded, tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"shard .*2\.tfrecord is missing"):
         training_batches(pairs, BUDGET, seed=0)
+
+
+def test_a_shard_that_changes_while_it_is_read_is_noticed_in_the_next_epoch(encoded, tmp_path):
+    pairs = make_shards(tmp_path, encoded, 2)
+    size, path = batches_per_epoch(pairs, BUDGET), tmp_path / "1.tfrecord"
+    whole = path.read_bytes()
+    batches = iter(training_batches(pairs, BUDGET, seed=0).as_numpy_iterator())
+    evaluation = evaluation_batches(pairs, BUDGET)
+    assert len(list(islice(batches, size))) == size
+    # Copied again it is the same; a shard of other pairs is not, though its records are whole.
+    path.write_bytes(whole)
+    assert len(list(islice(batches, size))) == size
+    path.write_bytes((tmp_path / "0.tfrecord").read_bytes())
+    for later in (batches, evaluation.as_numpy_iterator()):
+        with pytest.raises(tf.errors.OpError, match=r"shard .*1\.tfrecord is damaged"):
+            list(islice(later, 3 * size))
+    path.unlink()
+    with pytest.raises(tf.errors.OpError, match=r"shard .*1\.tfrecord is missing"):
+        list(evaluation)

@@ -1,9 +1,11 @@
 """Runs on prepared single texts: what they record, resume and refuse."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles
+from keras_transformer.runs.checkpoints import list_checkpoints
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
@@ -43,7 +46,9 @@ def corpora(tmp_path_factory) -> dict[str, PreparedCorpus]:
 
 
 def start(task: Any, corpus: PreparedCorpus, directory: Path, **given: Any) -> Any:
-    settings = {name: given.pop(name) for name in ("resume", "text_options") if name in given}
+    settings = {
+        name: given.pop(name) for name in ("resume", "text_options", "callbacks") if name in given
+    }
     overrides = {**SIZES, **({"num_layers": 1, "max_positions": 32} if task[0] in "mc" else {})}
     options = TrainOptions(
         **{
@@ -120,3 +125,33 @@ def test_corpora_that_do_not_fit_are_refused(
         start("masked-lm", corpora["texts"], tmp_path / "b", text_options=pairs)
     with pytest.raises(ValueError, match="prepared with max_length=24, more than the 16"):
         start("masked-lm", corpora["texts"], tmp_path / "c", max_length=16)
+
+
+class Change(keras.callbacks.Callback):
+    """Changes a file after an update."""
+
+    def __init__(self, path: Path, content: bytes | None, update: int) -> None:
+        super().__init__()
+        self.path, self.content, self.update = path, content, update
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if int(self.model.optimizer.iterations) == self.update:
+            self.path.unlink() if self.content is None else self.path.write_bytes(self.content)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"none", r"shard .* is damaged: .* --resume goes on"), (None, "shard .* is missing")],
+)
+def test_a_shard_that_changes_ends_training_with_its_name_and_keeps_the_checkpoints(
+    corpora: dict[str, PreparedCorpus], tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    shutil.copytree(corpora["texts"].train.directory, tmp_path / "texts")
+    corpus = PreparedCorpus.load(tmp_path / "texts")
+    path = next((tmp_path / "texts").glob("train-*"))
+    whole, given = path.read_bytes(), {"max_steps": 40}
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        start("causal-lm", corpus, tmp_path / "run", callbacks=[Change(path, content, 3)], **given)
+    assert list_checkpoints(tmp_path / "run" / "checkpoints")
+    path.write_bytes(whole)
+    start("causal-lm", corpus, tmp_path / "run", resume=True, **given)
