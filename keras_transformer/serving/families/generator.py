@@ -27,6 +27,7 @@ from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
 from keras_transformer.serving.models.rows import (
+    NUM_HYPOTHESES,
     SAMPLING,
     STOP,
     Arrays,
@@ -34,6 +35,7 @@ from keras_transformer.serving.models.rows import (
     Request,
     groups_of,
     length_options,
+    most_hypotheses,
     own_options,
     placed,
     with_more,
@@ -113,18 +115,21 @@ class ServedGenerator:
         # What is shorter leaves room for the shortest continuation that may be returned.
         shortest = dataclasses.replace(search, max_length=max(1, search.min_length))
         self._longest_prompt = self._generator.longest_prompt(shortest)
-        sizes = GeneratorSizes(num_hypotheses=search.num_hypotheses, max_length=search.max_length)
+        sizes = GeneratorSizes(max_length=search.max_length)
         declared = generator_text_signatures(sizes)
         # The rows of all requests are texts.
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
         own = self.signatures["generate_with_options"]
         own = dataclasses.replace(own, outputs=(*own.outputs, _STOP_REASON))
         self.signatures[own.name] = with_more(own, *SAMPLING, STOP, _INCLUDE_PROMPT)
+        several = self.signatures["generate_n_best"]
+        self.signatures[several.name] = with_more(
+            several, NUM_HYPOTHESES, *SAMPLING, STOP, _INCLUDE_PROMPT
+        )
         self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: _write_best,
             "generate": _write_best,
             "generate_with_options": _write_best_and_reason,
-            "generate_n_best": self._write_n_best,
             "score": _write_scores,
         }
 
@@ -184,6 +189,8 @@ class ServedGenerator:
 
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """As `Served.write`."""
+        if signature.name == "generate_n_best":
+            return _write_n_best(results, most_hypotheses(request.rows, self.search))
         return self._writers[signature.name](results)
 
     def stream(self, row: PromptRow, emit: Callable[[str], bool]) -> None:
@@ -233,15 +240,15 @@ class ServedGenerator:
             length_penalty_type=search.length_penalty_type,
         )
 
-    def _write_n_best(self, results: Sequence[list[Hypothesis]]) -> Outputs:
-        count = self.search.num_hypotheses
-        scores = [filled([one.score for one in row], count, LOWEST) for row in results]
-        totals = [filled([one.log_probability for one in row], count, LOWEST) for row in results]
-        return {
-            "texts": grid([[one.text for one in row] for row in results], count),
-            "scores": _square(scores, count),
-            "log_probabilities": _square(totals, count),
-        }
+
+def _write_n_best(results: Sequence[list[Hypothesis]], count: int) -> Outputs:
+    scores = [filled([one.score for one in row], count, LOWEST) for row in results]
+    totals = [filled([one.log_probability for one in row], count, LOWEST) for row in results]
+    return {
+        "texts": grid([[one.text for one in row] for row in results], count),
+        "scores": _square(scores, count),
+        "log_probabilities": _square(totals, count),
+    }
 
 
 def _write_best(results: Sequence[list[Hypothesis]]) -> Outputs:

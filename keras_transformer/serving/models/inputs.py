@@ -120,7 +120,7 @@ class RowReader:
         self._unknown_letters = unknown_letters
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
-            "translate_n_best": self._texts,
+            "translate_n_best": self._texts_with_options,
             "translate_sentences": self._texts,
             "encode": self._whole_texts,
             "score": self._pairs,

@@ -30,6 +30,7 @@ from keras_transformer.search.options import Candidate, Hypothesis, SearchOption
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
 from keras_transformer.serving.models.rows import (
+    NUM_HYPOTHESES,
     SAMPLING,
     Arrays,
     PairRow,
@@ -124,7 +125,6 @@ class ServedModel:
         self._engine = Engine(choice.manifest, files, threads, None, None, providers)
         self.signatures = server_signatures(
             AnswerSizes(
-                num_hypotheses=search.num_hypotheses,
                 max_length=search.max_length,
                 model_dim=self._engine.model_dim,
                 has_min_score=self.min_score is not None,
@@ -132,7 +132,9 @@ class ServedModel:
             )
         )
         own = "translate_with_options"
+        several = "translate_n_best"
         self.signatures[own] = with_more(self.signatures[own], *SAMPLING)
+        self.signatures[several] = with_more(self.signatures[several], NUM_HYPOTHESES, *SAMPLING)
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         splitter = Splitter(
@@ -269,15 +271,24 @@ class ServedModel:
 
     def _translate_distinct(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
         """As `_translate`, with as many texts of each row as are asked for."""
+        found: dict[int, list[Candidate]] = {}
+        for places in groups_of(rows):
+            filled = self._distinct_of([rows[place] for place in places])
+            found.update(zip(places, filled, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _distinct_of(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+        """Translates rows that share all options."""
+        asked = rows[0].adapt(self.search)
 
         def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
             found = self._search([rows[place] for place in places], options)
             return to_hypotheses(found, self._target, self.min_score)
 
-        found = search(range(len(rows)), self.search)
-        filled = filled_up(found, self.search, self._limits.hypothesis, search)
+        found = search(range(len(rows)), asked)
         return [
-            [Candidate(one.ids, one.score, one.log_probability) for one in own] for own in filled
+            [Candidate(one.ids, one.score, one.log_probability) for one in own]
+            for own in filled_up(found, asked, self._limits.hypothesis, search)
         ]
 
     def _search(

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
-from keras_transformer.search.distinct import distinct
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.rows import ANY_BYTES, Request
+from keras_transformer.serving.models.rows import ANY_BYTES, Request, most_hypotheses
 from keras_transformer.translation.by_sentence import join_hypotheses
 from keras_transformer.translation.results import pad_states, to_hypotheses
 from keras_transformer.translation.text_ids import TextIds
@@ -69,7 +68,7 @@ class ResultWriter:
         return {"translation": strings(texts), "score": floats([one.score for one in best])}
 
     def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
-        count = self._search.num_hypotheses
+        count = most_hypotheses(request.rows, self._search)
         rows = [filled(found, count, _MISSING) for found in self._joined(request, results)]
         return self._grids(rows, count)
 
@@ -126,7 +125,7 @@ class ResultWriter:
             yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
 
     def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> list[list[Hypothesis]]:
-        return distinct(to_hypotheses(results, self._target, self._min_score), self._search)
+        return to_hypotheses(results, self._target, self._min_score)
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""

@@ -28,6 +28,9 @@ SAMPLING = (
     TensorSpec("top_p", "float32", (None,), "Draw among tokens of this probability together."),
     TensorSpec("seed", "int32", (None,), "The same seed gives the same text.", least=0),
 )
+NUM_HYPOTHESES = TensorSpec(
+    "num_hypotheses", "int32", (None,), "How many texts, up to the server's limit.", least=1
+)
 STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
 
@@ -98,6 +101,12 @@ class Request(NamedTuple):
     cuts: Sequence[str] = ()
 
 
+def most_hypotheses(rows: Sequence[Any], search: SearchOptions) -> int:
+    """Returns how many hypotheses the rows of a request ask for at most."""
+    asked = [dict(row.own).get("num_hypotheses", search.num_hypotheses) for row in rows]
+    return max(asked, default=search.num_hypotheses)
+
+
 def with_more(signature: Signature, *more: TensorSpec) -> Signature:
     """Returns a signature that takes more inputs, each of which a request may leave out."""
     return dataclasses.replace(signature, more=more)
@@ -125,7 +134,8 @@ def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
     Raises:
         ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
-    names = [name for name in ("sample", *_DRAWS, "stop") if name in inputs]
+    names = ("num_hypotheses", "sample", *_DRAWS, "stop")
+    names = [name for name in names if name in inputs]
     columns = [_values(inputs[name]) for name in names]
     found = []
     for number in range(rows):
@@ -153,11 +163,17 @@ def own_of(given: Mapping[str, Any], search: SearchOptions, number: int | None =
     if "stop" in own:
         own["stop"] = [one for one in own["stop"] if one]
     if own.get("sample") is True:
-        own |= {"beam_size": 1, "num_hypotheses": 1}
+        own = {"num_hypotheses": 1, **own, "beam_size": 1}
     elif own.get("sample") is False and search.sample:
         defaults = {one.name: one.default for one in dataclasses.fields(SearchOptions)}
         own = {**{name: defaults[name] for name in _DRAWS}, **own}
+    most = max(search.beam_size, search.num_hypotheses)
     try:
+        if own.get("num_hypotheses", 1) > most:
+            raise ValueError(
+                f"num_hypotheses must be at most {most} on this server, got "
+                f"{own['num_hypotheses']}: ask for fewer, or serve with a larger --beam-size."
+            )
         checked = dataclasses.replace(search, **own)
     except (TypeError, ValueError) as error:
         message = str(error) if number is None else f"row {number}: {error}"

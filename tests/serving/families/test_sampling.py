@@ -46,6 +46,27 @@ def test_a_seed_gives_its_text_whatever_else_is_asked(
     assert plain == generator.generate(["the red"], beam_size=2, **BASE)[0]
 
 
+def test_several_samples_and_stops_are_options_of_a_row_that_asks_for_several(
+    serve: Callable[..., Any], generator: OnnxGenerator
+) -> None:
+    server = serve("decoder")
+    prompt = {"prompt": "the red", "num_hypotheses": 2}
+    asked = [
+        {**prompt, **DRAWN, "include_prompt": False},
+        {**prompt, **DRAWN, "num_hypotheses": 1, "include_prompt": True},
+    ]
+    body = {"signature_name": "generate_n_best", "instances": asked}
+    two, one = server.predict(body).json()["predictions"]
+    [wanted] = generator.generate_n_best(
+        ["the red"], include_prompt=False, max_length=6, num_hypotheses=2, **DRAWN
+    )
+    assert two["texts"] == [sample.text for sample in wanted]
+    assert one["texts"][0].startswith("the red") and one["texts"][1] == ""
+    body["instances"] = [{**asked[0], "num_hypotheses": 3}]
+    refused = server.predict(body)
+    assert refused.status_code == 400 and "at most 2" in refused.json()["error"]
+
+
 def test_stops_and_prompts_are_options_of_a_row(
     serve: Callable[..., Any], generator: OnnxGenerator
 ) -> None:

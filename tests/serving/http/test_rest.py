@@ -282,6 +282,25 @@ def test_unknown_models_versions_and_paths_are_not_found(server) -> None:
     assert "Wrong method" in response.json()["error"]
 
 
+def test_a_row_asks_for_as_many_hypotheses_as_the_search_has_beams(
+    server, translator, search
+) -> None:
+    most = search.get("beam_size", 1)
+    counts = [*range(1, most + 1), 1]
+    rows = [{"text": TEXTS[0], "num_hypotheses": count} for count in counts]
+    body = {"signature_name": "translate_n_best", "instances": rows}
+    for count, found in zip(counts, predictions(server, body), strict=True):
+        wanted = translator.translate_n_best(TEXTS[:1], **{**search, "num_hypotheses": count})[0]
+        missing = [""] * (most - len(wanted))
+        assert found["translations"] == [*(one.text for one in wanted), *missing]
+    for count, message in (
+        (most + 1, f"row 0: num_hypotheses must be at most {most}"),
+        (0, "at le"),
+    ):
+        refused = server.predict({**body, "instances": [{**rows[0], "num_hypotheses": count}]})
+        assert refused.status_code == 400 and message in refused.json()["error"]
+
+
 def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
     status = {"error_code": "OK", "error_message": ""}
     expected = {"model_version_status": [{"version": "1", "state": "AVAILABLE", "status": status}]}
@@ -297,11 +316,7 @@ def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
         assert definition["method_name"] == "tensorflow/serving/predict"
         for tensor in (*definition["inputs"].values(), *definition["outputs"].values()):
             assert tensor["tensor_shape"]["dim"][0] == {"size": "-1", "name": ""}
-    sizes = AnswerSizes(
-        num_hypotheses=search.get("num_hypotheses", 1),
-        max_length=search["max_length"],
-        model_dim=32,
-    )
+    sizes = AnswerSizes(max_length=search["max_length"], model_dim=32)
     declared = server_signatures(sizes)
     assert set(definitions) == set(declared)
     for name, definition in definitions.items():
@@ -315,7 +330,8 @@ def test_status_and_metadata_are_tensorflow_servings(server, search) -> None:
                 assert dims == [-1 if size is None else size for size in spec.shape]
     scores = definitions["translate_n_best"]["outputs"]["scores"]
     assert scores["dtype"] == "DT_FLOAT"
-    assert scores["tensor_shape"]["dim"][1]["size"] == str(search.get("num_hypotheses", 1))
+    # A request may ask for another number.
+    assert scores["tensor_shape"]["dim"][1]["size"] == "-1"
 
 
 def test_a_version_in_the_path_is_the_same_model(server) -> None:
