@@ -327,7 +327,8 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     ours = {name for name in ours if not name.startswith("keras_transformer.runtime")}
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
-    packages |= {"config.embedding", "config.stack", "config.transformer"}
+    packages |= {"config.block_options", "config.embedding", "config.stack"}
+    packages |= {"config.transformer"}
     packages |= {"distribution", "suggestions", "telemetry", "text.subwords"}
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}

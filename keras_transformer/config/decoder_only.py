@@ -79,4 +79,8 @@ class DecoderConfig(SingleStackConfig):
         """Number of trainable scalars, counted from the papers' equations."""
         tokens = (2 - self.tied_head) * self.vocab_size * self.model_dim
         embeddings = tokens + self.embedding_parameters()
-        return embeddings + self.stack.parameter_count() + self.logit_bias * self.vocab_size
+        return (
+            embeddings
+            + self.stack.parameter_count(self.model_dim)
+            + self.logit_bias * self.vocab_size
+        )

@@ -3,15 +3,15 @@
 import dataclasses
 from typing import Any, Literal, get_args
 
+from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.checks import check_choice, check_flag, check_size
-from keras_transformer.config.stack import BlockConfig
 
 Positions = Literal["sinusoidal", "learned", "none"]
 SinusoidLayout = Literal["interleaved", "halves", "tensor2tensor"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EmbeddedConfig(BlockConfig):
+class EmbeddedConfig(BlockOptions):
     """Blocks, and the embeddings in front of them.
 
     Args:
@@ -25,7 +25,7 @@ class EmbeddedConfig(BlockConfig):
             slowest is 1/10000.
         scale_embeddings: Whether tokens are multiplied by √model_dim.
         embedding_norm: Whether the sum of embeddings is normalized, by a LayerNorm.
-        **block_fields: As for `BlockConfig`.
+        **block_fields: As for `BlockOptions`.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.

@@ -230,7 +230,7 @@ class EncoderConfig(SingleStackConfig):
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
         head += dense if self.reads_pooler else 0
-        return embeddings + self.stack.parameter_count() + head
+        return embeddings + self.stack.parameter_count(self.model_dim) + head
 
     def _dense_parameters(self) -> int:
         widths = [self.pooled_dim, *(layer.out_dim for layer in self.dense)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from keras_transformer.config.checks import check_choice, check_size, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.config.stack import BlockConfig, StackConfig
+from keras_transformer.config.stack import StackConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,8 +55,7 @@ class SingleStackConfig(EmbeddedConfig):
     @property
     def stack(self) -> StackConfig:
         """The stack of blocks."""
-        block = {field.name: getattr(self, field.name) for field in dataclasses.fields(BlockConfig)}
-        return StackConfig(num_layers=self.num_layers, **block)
+        return self.stack_of(self.num_layers)
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> Self:

@@ -1,5 +1,7 @@
-"""The config of a stack of blocks, encoder or decoder, as one frozen, validated value (paper,
-section 3.1 and Table 3).
+"""A stack of blocks as frozen, validated values: what each block is made of (paper, section 3.1 and
+Table 3), with the variants that followed it.
+
+Errors name an option as presets, flags and files do (`BlockOptions`).
 """
 
 import dataclasses
@@ -16,203 +18,302 @@ from keras_transformer.config.checks import (
 
 NormPlacement = Literal["post", "pre"]
 NormKind = Literal["layer_norm", "rms_norm"]
+Recurrence = Literal["ssru"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RotaryConfig:
+    """Rotary positions (Su et al. 2021).
+
+    Args:
+        base: The wavelengths lie between 2π and 2π · base places.
+    """
+
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_number("rotary_base", self.base)
+        if not 1 < self.base < float("inf"):
+            raise ValueError(f"rotary_base must be above 1 and finite, got {self.base}.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RelativeBiasConfig:
+    """Trained biases of scores, one a head for each bucket of distances (Raffel et al. 2020).
+
+    Args:
+        buckets: An even number.
+        max_distance: Distances from here on share a bucket.
+        per_block: Whether the block has biases of its own (UMT5, Chung et al. 2023) instead of
+            those that its stack's blocks share.
+    """
+
+    buckets: int = 32
+    max_distance: int = 128
+    per_block: bool = False
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_size("relative_max_distance", self.max_distance)
+        check_size("relative_buckets", self.buckets, least=4)
+        check_flag("relative_per_block", self.per_block)
+        if self.buckets % 2:
+            raise ValueError(f"relative_buckets must be even, got {self.buckets}.")
+        if self.max_distance <= self.buckets // 2:
+            raise ValueError(
+                "relative_max_distance must be more than half of relative_buckets "
+                f"({self.buckets}), got {self.max_distance}."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttentionConfig:
+    """Multi-head attention (section 3.2).
+
+    Args:
+        num_heads: Heads h.
+        key_dim: Width of queries and keys per head, d_k.
+        value_dim: Width of values per head, d_v; `key_dim` if None.
+        num_key_value_heads: Heads of keys and values, each shared by a group of queries' heads
+            (Ainslie et al. 2023); `num_heads` if None.
+        dropout: Probability of dropping an attention weight.
+        use_bias: Whether the projections have biases.
+        scale: Whether scores are divided by √d_k.
+        rotary: How queries and keys are turned by their places; only of a text within itself, as
+            are the next two.
+        relative_bias: What is added to scores for distances.
+        relative_sinusoids: Whether scores read distances as sinusoids, with a projection and two
+            biases of their own (Dai et al. 2019, Transformer-XL); not with `rotary`.
+    """
+
+    num_heads: int
+    key_dim: int
+    # None only as an argument: `__post_init__` always sets an integer.
+    value_dim: int = None  # type: ignore[assignment]
+    num_key_value_heads: int = None  # type: ignore[assignment]
+    dropout: float = 0.0
+    use_bias: bool = True
+    scale: bool = True
+    rotary: RotaryConfig | None = None
+    relative_bias: RelativeBiasConfig | None = None
+    relative_sinusoids: bool = False
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        for name, other in (("value_dim", "key_dim"), ("num_key_value_heads", "num_heads")):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(self, other))
+        for name in ("num_heads", "key_dim", "value_dim", "num_key_value_heads"):
+            check_size(name, getattr(self, name))
+        if self.num_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"num_heads ({self.num_heads}) must be a multiple of num_key_value_heads "
+                f"({self.num_key_value_heads})."
+            )
+        check_rate("attention_dropout", self.dropout)
+        check_flag("use_bias", self.use_bias)
+        check_flag("scale_attention", self.scale)
+        check_flag("relative_sinusoids", self.relative_sinusoids)
+        if self.rotary is not None and self.relative_sinusoids:
+            raise ValueError(
+                "relative_sinusoids stand in place of rotary positions: rotary_base must be None, "
+                f"got {self.rotary.base}."
+            )
+        if self.rotary is not None and self.key_dim % 2:
+            raise ValueError(f"rotary_base needs an even key_dim, got key_dim={self.key_dim}.")
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars, but for biases of distances."""
+        queries, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
+        heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
+        biases = self.use_bias * (heads + model_dim)
+        distances = self.relative_sinusoids * (model_dim + 2) * queries
+        return model_dim * (heads + values) + biases + distances
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecurrenceConfig:
+    """What stands in place of attention within a text.
+
+    Args:
+        kind: "ssru", the simpler simple recurrent unit (Kim et al. 2019).
+        use_bias: Whether its gate has a bias.
+    """
+
+    kind: Recurrence = "ssru"
+    use_bias: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("decoder_recurrence", self.kind, get_args(Recurrence))
+        check_flag("use_bias", self.use_bias)
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars."""
+        return 2 * model_dim * model_dim + self.use_bias * model_dim
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeedForwardConfig:
+    """The position-wise feed-forward layer (section 3.3).
+
+    Args:
+        hidden_dim: Its inner width, the paper's d_ff.
+        activation: Any Keras activation, by name or as a function.
+        dropout: Probability of dropping an inner feature.
+        gated: Whether the activated features are multiplied by a third linear layer's (Shazeer
+            2020): with "silu" SwiGLU, with "gelu" GEGLU, with "sigmoid" GLU.
+        use_bias: Whether the linear layers have biases.
+    """
+
+    hidden_dim: int
+    activation: Any = "relu"
+    dropout: float = 0.0
+    gated: bool = False
+    use_bias: bool = True
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_size("feed_forward_dim", self.hidden_dim)
+        check_rate("activation_dropout", self.dropout)
+        check_flag("gated_feed_forward", self.gated)
+        check_flag("use_bias", self.use_bias)
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars."""
+        hidden = (1 + self.gated) * self.hidden_dim
+        return model_dim * (hidden + self.hidden_dim) + self.use_bias * (hidden + model_dim)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NormConfig:
+    """The normalisation of residual connections.
+
+    Args:
+        kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
+            Sennrich 2019).
+        place: "post" as in the paper, of the sum; or "pre", of a sub-layer's input.
+        epsilon: Added to the variance, or in RMSNorm to the mean of squares.
+    """
+
+    kind: NormKind = "layer_norm"
+    place: NormPlacement = "post"
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_number("layer_norm_epsilon", self.epsilon)
+        if not 0 < self.epsilon < 1:
+            raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
+        check_choice("norm", self.place, get_args(NormPlacement))
+        check_choice("norm_kind", self.kind, get_args(NormKind))
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars."""
+        return model_dim * (2 if self.kind == "layer_norm" else 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BlockConfig:
-    """Sizes and choices of a block, the same in every block of a model.
+    """A block: residual sub-layers, one after the other.
 
     Args:
-        model_dim: Width of every layer's output, the paper's d_model.
-        feed_forward_dim: Inner width of the feed-forward layer, the paper's d_ff.
-        num_heads: Attention heads h.
-        key_dim: Width of queries and keys per head, d_k; `model_dim / num_heads` if None.
-        value_dim: Width of values per head, d_v; `model_dim / num_heads` if None.
-        dropout: Probability of dropping a feature of each sub-layer's output and of
-            embedding + position (section 5.4).
-        attention_dropout: Probability of dropping an attention weight.
-        activation_dropout: Probability of dropping a feature within the feed-forward layer.
-        activation: Any Keras activation name for the feed-forward layer.
-        norm: "post" as in the paper, or "pre" with a final norm on each stack.
-        layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
-            of squares.
-        norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
-            Sennrich 2019).
-        gated_feed_forward: Whether the feed-forward layer multiplies its activated features by a
-            third linear layer's (Shazeer 2020).
-        use_bias: Whether the linear layers of attention and feed-forward have biases.
-        scale_attention: Whether attention scores are divided by √key_dim.
-        num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
-            group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
-            for as many as queries have.
-        rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
-            `positions` adds; 10,000 in the paper, None for none.
-        relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
-            trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
-        relative_per_block: Whether each block has such biases of its own (UMT5, Chung et al. 2023)
-            instead of those that all share.
-        relative_max_distance: Distances from here on share a bucket.
-        relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
-            query as sinusoids, with a projection and two biases of their own in each block (Dai et
-            al. 2019, Transformer-XL); not with `rotary_base`.
+        own: What reads the text itself.
+        source: Attention to an encoder's states; None for none.
+        feed_forward: The last sub-layer.
+        norm: That of every sub-layer's residual connection.
+        dropout: Probability of dropping a feature of a sub-layer's output (section 5.4).
+    """
+
+    own: AttentionConfig | RecurrenceConfig
+    source: AttentionConfig | None = None
+    feed_forward: FeedForwardConfig
+    norm: NormConfig = NormConfig()
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_rate("dropout", self.dropout)
+
+    @property
+    def relative_bias(self) -> RelativeBiasConfig | None:
+        """What is added to the scores within the text; None if nothing is."""
+        return self.own.relative_bias if isinstance(self.own, AttentionConfig) else None
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars, but for biases of distances."""
+        layers = [layer for layer in (self.own, self.source, self.feed_forward) if layer]
+        norms = len(layers) * self.norm.parameter_count(model_dim)
+        return sum(layer.parameter_count(model_dim) for layer in layers) + norms
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StackConfig:
+    """A stack of blocks, as encoder or as decoder.
+
+    Args:
+        blocks: What the blocks are made of: those of the first layers, repeated for the others.
+        num_layers: Number of blocks N.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
         TypeError: A size is not an integer or a rate is not a number.
     """
 
-    model_dim: int = 512
-    feed_forward_dim: int = 2048
-    num_heads: int = 8
-    # None only as an argument: `__post_init__` always sets an integer.
-    key_dim: int = None  # type: ignore[assignment]
-    value_dim: int = None  # type: ignore[assignment]
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    activation: str = "relu"
-    norm: NormPlacement = "post"
-    layer_norm_epsilon: float = 1e-5
-    norm_kind: NormKind = "layer_norm"
-    gated_feed_forward: bool = False
-    use_bias: bool = True
-    scale_attention: bool = True
-    num_key_value_heads: int | None = None
-    rotary_base: float | None = None
-    relative_buckets: int | None = None
-    relative_per_block: bool = False
-    relative_max_distance: int = 128
-    relative_sinusoids: bool = False
+    blocks: tuple[BlockConfig, ...]
+    num_layers: int
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
-        for name in ("model_dim", "feed_forward_dim", "num_heads"):
-            check_size(name, getattr(self, name))
-        for name in ("key_dim", "value_dim"):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, self._default_head_width(name))
-            check_size(name, getattr(self, name))
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            check_rate(name, getattr(self, name))
-        check_number("layer_norm_epsilon", self.layer_norm_epsilon)
-        if not 0 < self.layer_norm_epsilon < 1:
-            raise ValueError(
-                f"layer_norm_epsilon must lie between 0 and 1, got {self.layer_norm_epsilon}."
-            )
-        check_choice("norm", self.norm, get_args(NormPlacement))
-        check_choice("norm_kind", self.norm_kind, get_args(NormKind))
-        for name in ("gated_feed_forward", "use_bias", "scale_attention"):
-            check_flag(name, getattr(self, name))
-        for name in ("relative_per_block", "relative_sinusoids"):
-            check_flag(name, getattr(self, name))
-        self._check_attention()
-        self._check_relative_bias()
-        if not isinstance(self.activation, str) or not self.activation:
-            raise TypeError(
-                f"activation must be the name of a Keras activation, got {self.activation!r}."
-            )
+        check_size("num_layers", self.num_layers)
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        if not self.blocks:
+            raise ValueError("blocks must hold one block or more, got none.")
+        self._check_alike("norm", [block.norm.place for block in self.blocks])
+        self._check_alike("attention to a source", [block.source is None for block in self.blocks])
+        self._check_alike("kind of own sub-layer", [type(block.own) for block in self.blocks])
+        self._check_alike("shared relative bias", [self.shared_bias, *self._shared_biases()])
+
+    @staticmethod
+    def _check_alike(name: str, values: list[Any]) -> None:
+        if any(value != values[0] for value in values):
+            raise ValueError(f"the blocks of a stack must have the same {name}, got {values}.")
+
+    def _shared_biases(self) -> list[tuple[int, RelativeBiasConfig]]:
+        """Returns the heads and the biases of the blocks that do not have their own."""
+        return [
+            (block.own.num_heads, bias)
+            for block in self.blocks
+            if isinstance(block.own, AttentionConfig)
+            and (bias := block.own.relative_bias) is not None
+            and not bias.per_block
+        ]
 
     @property
-    def key_value_heads(self) -> int:
-        """Heads of keys and values."""
-        return self.num_heads if self.num_key_value_heads is None else self.num_key_value_heads
+    def shared_bias(self) -> tuple[int, RelativeBiasConfig] | None:
+        """The heads and biases of distances that blocks share; None without."""
+        return next(iter(self._shared_biases()), None)
 
-    def _check_attention(self) -> None:
-        check_size("num_key_value_heads", self.key_value_heads)
-        if self.num_heads % self.key_value_heads:
-            raise ValueError(
-                f"num_heads ({self.num_heads}) must be a multiple of num_key_value_heads "
-                f"({self.key_value_heads})."
-            )
-        if self.key_value_heads == self.num_heads:
-            # None, as in the configs of runs from before the field, so that both are equal.
-            object.__setattr__(self, "num_key_value_heads", None)
-        if self.rotary_base is None:
-            return
-        if self.relative_sinusoids:
-            raise ValueError(
-                f"relative_sinusoids stand in place of rotary positions: rotary_base must be None, "
-                f"got {self.rotary_base}."
-            )
-        check_number("rotary_base", self.rotary_base)
-        if not 1 < self.rotary_base < float("inf"):
-            raise ValueError(f"rotary_base must be above 1 and finite, got {self.rotary_base}.")
-        if self.key_dim % 2:
-            raise ValueError(f"rotary_base needs an even key_dim, got key_dim={self.key_dim}.")
+    @property
+    def layers(self) -> tuple[BlockConfig, ...]:
+        """What each of the N blocks is made of."""
+        return tuple(self.blocks[index % len(self.blocks)] for index in range(self.num_layers))
 
-    def _check_relative_bias(self) -> None:
-        check_size("relative_max_distance", self.relative_max_distance)
-        if self.relative_buckets is None:
-            if self.relative_per_block:
-                raise ValueError("relative_per_block needs relative_buckets, got None.")
-            return
-        check_size("relative_buckets", self.relative_buckets, least=4)
-        if self.relative_buckets % 2:
-            raise ValueError(f"relative_buckets must be even, got {self.relative_buckets}.")
-        if self.relative_max_distance <= self.relative_buckets // 2:
-            raise ValueError(
-                "relative_max_distance must be more than half of relative_buckets "
-                f"({self.relative_buckets}), got {self.relative_max_distance}."
-            )
+    @property
+    def final_norm(self) -> NormConfig | None:
+        """The norm behind the last block, which pre-norm blocks need; None without."""
+        norm = self.layers[-1].norm
+        return norm if norm.place == "pre" else None
 
-    def _default_head_width(self, name: str) -> int:
-        if self.model_dim % self.num_heads:
-            raise ValueError(
-                f"model_dim ({self.model_dim}) is not a multiple of num_heads ({self.num_heads}): "
-                f"change one of them, or give {name} (width per head) yourself."
-            )
-        return self.model_dim // self.num_heads
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StackConfig(BlockConfig):
-    """A stack of equal blocks, as encoder or as decoder.
-
-    Args:
-        num_layers: Number of blocks N.
-
-    Raises:
-        ValueError: As for `BlockConfig`.
-        TypeError: As for `BlockConfig`.
-    """
-
-    num_layers: int = 6
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size("num_layers", self.num_layers)
-
-    def parameter_count(self, *, attends_source: bool = False, recurs: bool = False) -> int:
-        """Returns the number of trainable scalars, counted from the paper's equations.
-
-        Args:
-            attends_source: Whether each block also attends to an encoder.
-            recurs: Whether each block has an SSRU in place of self-attention.
-        """
-        width = self.model_dim
-        queries, heads_out = self.num_heads * self.key_dim, self.num_heads * self.value_dim
-        heads_in = queries + self.key_value_heads * (self.key_dim + self.value_dim)
-        hidden = (1 + self.gated_feed_forward) * self.feed_forward_dim
-        attention = width * (heads_in + heads_out)
-        feed_forward = width * (hidden + self.feed_forward_dim)
-        if self.use_bias:
-            attention += heads_in + width
-            feed_forward += hidden + width
-        norm = 2 * width if self.norm_kind == "layer_norm" else width
-        own = 2 * width * width + self.use_bias * width if recurs else attention
-        block = own + norm + attends_source * (attention + norm) + feed_forward + norm
-        if self.relative_sinusoids:
-            block += (width + 2) * queries
-        relative = (self.relative_buckets or 0) * self.num_heads
-        if self.relative_per_block:
-            relative *= self.num_layers
-        return self.num_layers * block + (norm if self.norm == "pre" else 0) + relative
-
-    def layer_arguments(self) -> dict[str, Any]:
-        """Returns the arguments of the `Encoder` and `Decoder` layers, which take their width from
-        the states that they are built for.
-        """
-        arguments = dataclasses.asdict(self)
-        del arguments["model_dim"]
-        arguments["epsilon"] = arguments.pop("layer_norm_epsilon")
-        return arguments
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars, counted from the paper's equations."""
+        count = sum(block.parameter_count(model_dim) for block in self.layers)
+        if self.final_norm is not None:
+            count += self.final_norm.parameter_count(model_dim)
+        shared = [] if self.shared_bias is None else [self.shared_bias]
+        own = (
+            (block.own.num_heads, block.own.relative_bias)
+            for block in self.layers
+            if isinstance(block.own, AttentionConfig)
+        )
+        biases = [*shared, *((heads, bias) for heads, bias in own if bias and bias.per_block)]
+        return count + sum(heads * bias.buckets for heads, bias in biases)

@@ -16,10 +16,9 @@ from keras_transformer.config.checks import (
 from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.config.stack import BlockConfig, StackConfig
+from keras_transformer.config.stack import Recurrence, StackConfig
 
 EmbeddingSharing = Literal["all", "target", "none"]
-Recurrence = Literal["ssru"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
@@ -143,28 +142,14 @@ class TransformerConfig(EmbeddedConfig):
     @property
     def encoder(self) -> StackConfig:
         """The encoder's stack of blocks."""
-        return self._stack(self.num_encoder_layers)
+        return self.stack_of(self.num_encoder_layers)
 
     @property
     def decoder(self) -> StackConfig:
-        """The decoder's stack of blocks, each with attention to the encoder.
-
-        With a recurrence in place of self-attention, nothing is left that could read distances.
-        """
-        stack = self._stack(self.num_decoder_layers)
-        if self.decoder_recurrence is None:
-            return stack
-        return dataclasses.replace(
-            stack,
-            relative_buckets=None,
-            relative_per_block=False,
-            relative_sinusoids=False,
-            rotary_base=None,
+        """The decoder's stack of blocks, each with attention to the encoder."""
+        return self.stack_of(
+            self.num_decoder_layers, attends_source=True, recurrence=self.decoder_recurrence
         )
-
-    def _stack(self, num_layers: int) -> StackConfig:
-        block = {field.name: getattr(self, field.name) for field in dataclasses.fields(BlockConfig)}
-        return StackConfig(num_layers=num_layers, **block)
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> "TransformerConfig":
@@ -181,9 +166,7 @@ class TransformerConfig(EmbeddedConfig):
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the paper's equations."""
-        stacks = self.encoder.parameter_count() + self.decoder.parameter_count(
-            attends_source=True, recurs=self.decoder_recurrence is not None
-        )
+        stacks = sum(one.parameter_count(self.model_dim) for one in (self.encoder, self.decoder))
         source, target = self.source_vocab_size, self.target_vocab_size
         tokens = {"all": source, "target": source + target, "none": source + 2 * target}
         matrices = tokens[self.share_embeddings] * self.model_dim

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.config.stack import BlockConfig
+from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper
 from keras_transformer.decoding.search import advance_one
 from keras_transformer.layers.attention import KeysValues
@@ -161,7 +161,7 @@ def of_known_length(written: Any, before: Any) -> Any:
     return written
 
 
-def cache_specs(config: BlockConfig, dtype: str) -> tuple[tf.TensorSpec, tf.TensorSpec]:
+def cache_specs(config: BlockOptions, dtype: str) -> tuple[tf.TensorSpec, tf.TensorSpec]:
     """Returns the specs of a block's keys and values, of any length."""
     keys, values = (
         tf.TensorSpec((None, config.key_value_heads, None, width), dtype)

@@ -7,103 +7,62 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.stack import AttentionConfig, RotaryConfig
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.masks import has_keys, masked_softmax
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.composite import Composite
+from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
-from keras_transformer.layers.variants.rotary import check_rotary, rotate
+from keras_transformer.layers.variants.rotary import rotate
 
 Tensor = Any
 KeysValues = tuple[Tensor, Tensor]
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(Composite):
+class MultiHeadAttention(Configured):
     """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O, head = softmax(QKᵀ/√d_k)V.
 
     Args:
-        num_heads: Heads h.
-        key_dim: Width of queries and keys per head, d_k.
-        value_dim: Width of values per head, d_v; `key_dim` if None.
-        dropout: Probability of dropping an attention weight in training.
-        num_key_value_heads: Heads of keys and values, each shared by `num_heads` divided by this
-            many neighbouring queries' heads (Ainslie et al. 2023); `num_heads` if None.
-        use_bias: Whether the four projections have biases.
-        scale: Whether scores are divided by √d_k.
-        rotary_base: The base of rotary positions (`rotate`), for self-attention only; None for
-            none.
-        relative_sinusoids: Whether scores read distances (`RelativeSinusoids`), for self-attention
-            without rotary positions only.
+        config: Its heads and options.
 
     Example:
-        >>> layer = MultiHeadAttention(num_heads=2, key_dim=4)
+        >>> layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4))
         >>> layer(keras.ops.ones((1, 3, 8))).shape
         TensorShape([1, 3, 8])
     """
 
-    def __init__(
-        self,
-        num_heads: int,
-        key_dim: int,
-        value_dim: int | None = None,
-        dropout: float = 0.0,
-        num_key_value_heads: int | None = None,
-        use_bias: bool = True,
-        scale: bool = True,
-        rotary_base: float | None = None,
-        relative_sinusoids: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        value_dim = key_dim if value_dim is None else value_dim
-        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
-        for name, width in (
-            ("num_heads", num_heads),
-            ("key_dim", key_dim),
-            ("value_dim", value_dim),
-            ("num_key_value_heads", num_key_value_heads),
-        ):
-            if width < 1:
-                raise ValueError(f"{name} must be at least 1, got {width}.")
-        if num_heads % num_key_value_heads:
-            raise ValueError(
-                f"num_heads ({num_heads}) must be a multiple of num_key_value_heads "
-                f"({num_key_value_heads})."
-            )
-        if rotary_base is not None:
-            check_rotary(rotary_base, key_dim)
-            if relative_sinusoids:
-                raise ValueError(f"relative_sinusoids need rotary_base=None, got {rotary_base}.")
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.dropout = dropout
-        self.num_key_value_heads = num_key_value_heads
-        self.use_bias = use_bias
-        self.scale = scale
-        self.rotary_base = rotary_base
-        self.relative_sinusoids = relative_sinusoids
+    config: AttentionConfig
+    config_class = AttentionConfig
+
+    def __init__(self, config: AttentionConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
         self.distances: RelativeSinusoids | None = None
-        if relative_sinusoids:
+        if config.relative_sinusoids:
             self.distances = RelativeSinusoids(
-                num_heads, key_dim, dtype=self.dtype_policy, name="distances"
+                config.num_heads, config.key_dim, dtype=self.dtype_policy, name="distances"
             )
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
         """Creates the projections; the output is as wide as the query."""
         key_shape = key_shape or query_shape
         widths = {
-            "query": (query_shape, self.num_heads * self.key_dim),
-            "key": (key_shape, self.num_key_value_heads * self.key_dim),
-            "value": (value_shape or key_shape, self.num_key_value_heads * self.value_dim),
-            "output": ((None, None, self.num_heads * self.value_dim), query_shape[-1]),
+            "query": (query_shape, self.config.num_heads * self.config.key_dim),
+            "key": (key_shape, self.config.num_key_value_heads * self.config.key_dim),
+            "value": (
+                value_shape or key_shape,
+                self.config.num_key_value_heads * self.config.value_dim,
+            ),
+            "output": (
+                (None, None, self.config.num_heads * self.config.value_dim),
+                query_shape[-1],
+            ),
         }
         for name, (input_shape, width) in widths.items():
             linear = Dense(
                 width,
-                use_bias=self.use_bias,
+                use_bias=self.config.use_bias,
                 kernel_initializer=linear_initializer(),
                 dtype=self.dtype_policy,
                 name=name,
@@ -112,7 +71,7 @@ class MultiHeadAttention(Composite):
             setattr(self, f"{name}_linear", linear)
         if self.distances is not None:
             self.distances.build(query_shape)
-        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
+        self.drop = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="drop")
 
     @property
     def linear_layers(self) -> tuple[Dense, ...]:
@@ -166,8 +125,8 @@ class MultiHeadAttention(Composite):
             `(batch, key_value_heads, source_length, value_dim)`.
         """
         value = key if value is None else value
-        keys = self._split(self.key_linear(key), self.num_key_value_heads)
-        values = self._split(self.value_linear(value), self.num_key_value_heads)
+        keys = self._split(self.key_linear(key), self.config.num_key_value_heads)
+        values = self._split(self.value_linear(value), self.config.num_key_value_heads)
         return self._turn(keys, first_place), values
 
     def attend(
@@ -186,19 +145,19 @@ class MultiHeadAttention(Composite):
         from keys whose first has place 0.
         """
         keys, values = keys_values
-        queries = self._split(self.query_linear(query), self.num_heads)
+        queries = self._split(self.query_linear(query), self.config.num_heads)
         queries = self._turn(queries, first_place)
-        scale = self.key_dim**-0.5 if self.scale else 1
+        scale = self.config.key_dim**-0.5 if self.config.scale else 1
         if self.distances is not None:
             queries, further = self.distances(
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place
             )
             bias = further * scale if bias is None else bias + further * scale
-        needs_weights = return_weights or (training and self.dropout)
+        needs_weights = return_weights or (training and self.config.dropout)
         if not needs_weights and can_fuse(queries, keys, values):
             heads = fused_attention(queries, keys, values, keep_mask, bias, scale)
         else:
-            scaled = queries * scale if self.scale else queries
+            scaled = queries * scale if self.config.scale else queries
             scores = self._multiply(scaled, ops.swapaxes(keys, -1, -2))
             weights = masked_softmax(scores if bias is None else scores + bias, keep_mask)
             heads = self._multiply(self.drop(weights, training=training), values)
@@ -208,20 +167,24 @@ class MultiHeadAttention(Composite):
         return (outputs, weights) if return_weights else outputs
 
     def _turn(self, heads: Tensor, first_place: Tensor | int) -> Tensor:
-        return heads if self.rotary_base is None else rotate(heads, first_place, self.rotary_base)
+        rotary = self.config.rotary
+        return heads if rotary is None else rotate(heads, first_place, rotary.base)
 
     def _multiply(self, left: Tensor, right: Tensor) -> Tensor:
         """Multiplies `(batch, heads, queries, m)` by `(batch, key_value_heads, m, n)`.
 
         The heads that share keys become rows of one matrix, so that no key is copied.
         """
-        if self.num_key_value_heads == self.num_heads:
+        if self.config.num_key_value_heads == self.config.num_heads:
             return ops.matmul(left, right)
-        queries, group = ops.shape(left)[2], self.num_heads // self.num_key_value_heads
+        queries, group = (
+            ops.shape(left)[2],
+            self.config.num_heads // self.config.num_key_value_heads,
+        )
         inner = ops.shape(left)[3]
-        rows = ops.reshape(left, (-1, self.num_key_value_heads, group * queries, inner))
+        rows = ops.reshape(left, (-1, self.config.num_key_value_heads, group * queries, inner))
         products = ops.matmul(rows, right)
-        return ops.reshape(products, (-1, self.num_heads, queries, ops.shape(right)[3]))
+        return ops.reshape(products, (-1, self.config.num_heads, queries, ops.shape(right)[3]))
 
     def _split(self, states: Tensor, num_heads: int) -> Tensor:
         """`(batch, length, heads * width)` → `(batch, heads, length, width)`."""
@@ -231,23 +194,15 @@ class MultiHeadAttention(Composite):
 
     def _merge(self, heads: Tensor) -> Tensor:
         """`(batch, heads, length, width)` → `(batch, length, heads * width)`."""
-        shape = (-1, ops.shape(heads)[2], self.num_heads * self.value_dim)
+        shape = (-1, ops.shape(heads)[2], self.config.num_heads * self.config.value_dim)
         return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), shape)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "dropout": self.dropout,
-            "num_key_value_heads": self.num_key_value_heads,
-            "use_bias": self.use_bias,
-            "scale": self.scale,
-            "rotary_base": self.rotary_base,
-            "relative_sinusoids": self.relative_sinusoids,
-        }
+    @classmethod
+    def arguments_of_flat(cls, flat: dict[str, Any]) -> dict[str, Any]:
+        """Reads the base of rotary positions, which stood beside the other options."""
+        base = flat.pop("rotary_base", None)
+        rotary = None if base is None else RotaryConfig(base=base)
+        return super().arguments_of_flat({**flat, "rotary": rotary})
 
     def compute_output_shape(self, query_shape: Any) -> Any:
         """Returns the query's shape."""
@@ -268,5 +223,5 @@ class MultiHeadAttention(Composite):
         if not return_weights:
             return outputs
         num_keys = (query if key is None else key).shape[1]
-        shape = (query.shape[0], self.num_heads, query.shape[1], num_keys)
+        shape = (query.shape[0], self.config.num_heads, query.shape[1], num_keys)
         return outputs, keras.KerasTensor(shape, dtype=self.compute_dtype)

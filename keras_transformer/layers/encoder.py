@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Block, Stack, SubLayer
 
@@ -19,9 +20,14 @@ class EncoderBlock(Block):
         `(batch, heads, source_length, source_length)`.
     """
 
+    def __init__(self, config: BlockConfig, **kwargs: Any) -> None:
+        if isinstance(config, BlockConfig) and config.source is not None:
+            raise ValueError("an encoder's block attends to no source: its source must be None.")
+        super().__init__(config, **kwargs)
+
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width."""
-        self.attention = self._attention("attention")
+        self.attention = self._attention(self.config.own, "attention")
         self.attention_residual = self._residual("attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")

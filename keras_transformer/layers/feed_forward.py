@@ -6,58 +6,43 @@ from typing import Any
 
 import keras
 
+from keras_transformer.config.stack import FeedForwardConfig
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.activations import activation_named, serialized_activation
-from keras_transformer.layers.variants.composite import Composite
+from keras_transformer.layers.variants.activations import activation_named
+from keras_transformer.layers.variants.configured import Configured
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class FeedForward(Composite):
+class FeedForward(Configured):
     """Two linear layers with an activation between them, the same at every position.
 
     Args:
-        hidden_dim: Width between the two, the paper's d_ff.
-        activation: A Keras activation (name or function).
-        dropout: Probability of dropping a feature between the two in training.
-        gated: Whether the activated features are multiplied by a third linear layer's: with
-            "silu" SwiGLU, with "gelu" GEGLU, with "sigmoid" GLU.
-        use_bias: Whether the linear layers have biases.
+        config: Its width and options.
 
     Input and output:
         `(batch, length, model_dim)`.
     """
 
-    def __init__(
-        self,
-        hidden_dim: int,
-        activation: Any = "relu",
-        dropout: float = 0.0,
-        gated: bool = False,
-        use_bias: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        if hidden_dim < 1:
-            raise ValueError(f"hidden_dim must be at least 1, got {hidden_dim}.")
-        super().__init__(**kwargs)
-        self.hidden_dim = hidden_dim
-        self.activation = activation_named(activation)
-        self.dropout = dropout
-        self.gated = gated
-        self.use_bias = use_bias
+    config: FeedForwardConfig
+    config_class = FeedForwardConfig
+
+    def __init__(self, config: FeedForwardConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.activation = activation_named(config.activation)
 
     def build(self, input_shape: Any) -> None:
         """Creates the linear layers for the input's width, and the dropout between them."""
-        self.hidden = self._linear(self.hidden_dim, "hidden", self.activation)
-        self.gate = self._linear(self.hidden_dim, "gate") if self.gated else None
+        self.hidden = self._linear(self.config.hidden_dim, "hidden", self.activation)
+        self.gate = self._linear(self.config.hidden_dim, "gate") if self.config.gated else None
         self.output_linear = self._linear(input_shape[-1], "output_linear")
-        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
+        self.drop = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="drop")
         self.hidden.build(input_shape)
         if self.gate is not None:
             self.gate.build(input_shape)
-        self.output_linear.build((*input_shape[:-1], self.hidden_dim))
+        self.output_linear.build((*input_shape[:-1], self.config.hidden_dim))
 
     @property
     def linear_layers(self) -> tuple[Dense, ...]:
@@ -69,7 +54,7 @@ class FeedForward(Composite):
         return Dense(
             width,
             activation=activation,
-            use_bias=self.use_bias,
+            use_bias=self.config.use_bias,
             kernel_initializer=linear_initializer(),
             dtype=self.dtype_policy,
             name=name,
@@ -81,17 +66,6 @@ class FeedForward(Composite):
         if self.gate is not None:
             hidden = hidden * self.gate(inputs)
         return self.output_linear(self.drop(hidden, training=training))
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "activation": serialized_activation(self.activation),
-            "dropout": self.dropout,
-            "gated": self.gated,
-            "use_bias": self.use_bias,
-        }
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Returns the input's shape."""

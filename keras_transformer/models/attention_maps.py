@@ -57,7 +57,7 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
     for block, keys_values, bias in zip(
         model.decoder_stack.blocks, cross_keys_values, biases, strict=True
     ):
-        if block.recurrence is None:
+        if not block.recurs:
             inputs = block.self_attention_residual.enter(states)
             decoder.append(
                 block.self_attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]

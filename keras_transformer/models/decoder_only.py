@@ -64,7 +64,7 @@ class DecoderOnly(ContinuingModel):
             embeddings = Embeddings(
                 config.vocab_size, name="embeddings", **config.embedding_arguments()
             )
-            stack = Decoder(**config.stack.layer_arguments(), attends_source=False, name="decoder")
+            stack = Decoder(config.stack, name="decoder")
             head = VocabularyHead(config.vocab_size, config.logit_bias, name="head")
             if config.tied_head:
                 head.tie(embeddings.tokens)

@@ -36,7 +36,7 @@ class EncoderLayers:
     def make(cls, config: EncoderConfig) -> "EncoderLayers":
         """Makes the layers of a config."""
         embeddings = _make_embeddings(config)
-        stack = Encoder(**config.stack.layer_arguments(), name="encoder")
+        stack = Encoder(config.stack, name="encoder")
         pooler = Pooler(config.pooler_activation, name="pooler") if config.has_pooler else None
         if pooler is not None and not config.reads_pooler:
             # No function of ids builds it, and none trains it.

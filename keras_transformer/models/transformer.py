@@ -83,12 +83,8 @@ class Transformer(DecodingSteps):
     ) -> None:
         with policy(dtype_policy):
             source_embeddings, target_embeddings = _make_embeddings(config)
-            encoder_stack = Encoder(**config.encoder.layer_arguments(), name="encoder")
-            decoder_stack = Decoder(
-                **config.decoder.layer_arguments(),
-                recurrence=config.decoder_recurrence,
-                name="decoder",
-            )
+            encoder_stack = Encoder(config.encoder, name="encoder")
+            decoder_stack = Decoder(config.decoder, name="decoder")
             head = VocabularyHead(config.target_vocab_size, config.logit_bias, name="head")
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)

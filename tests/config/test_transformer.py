@@ -214,5 +214,5 @@ def test_numpys_numbers_become_pythons() -> None:
 def test_a_recurrence_leaves_the_decoder_nothing_that_reads_distances() -> None:
     relative = {"relative_buckets": 8, "relative_per_block": True}
     config = TransformerConfig(source_vocab_size=30, decoder_recurrence="ssru", **relative)
-    assert config.encoder.relative_per_block
-    assert config.decoder.relative_buckets is None
+    assert config.encoder.blocks[0].relative_bias.per_block
+    assert config.decoder.blocks[0].relative_bias is None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import AttentionConfig
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.masks import causal_mask, masked_softmax
 
@@ -26,7 +27,7 @@ def boolean(*shape: int, seed: int = 0) -> np.ndarray:
 
 @pytest.fixture
 def layer(randomize) -> MultiHeadAttention:
-    layer = MultiHeadAttention(HEADS, key_dim=4, value_dim=2)
+    layer = MultiHeadAttention(AttentionConfig(num_heads=HEADS, key_dim=4, value_dim=2))
     layer(normal(BATCH, TARGET, WIDTH), normal(BATCH, SOURCE, WIDTH))
     return randomize(layer)
 
@@ -44,7 +45,7 @@ def test_softmax_worked_example() -> None:
 
 
 def test_under_the_causal_mask_every_weight_above_the_diagonal_is_exactly_zero() -> None:
-    layer = MultiHeadAttention(2, key_dim=4)
+    layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4))
     # The worked example's scale: scores far apart, where a mask of small bias would leak.
     states = 90 * normal(2, 6, 8)
     _, weights = layer(states, keep_mask=causal_mask(6), return_weights=True)
@@ -96,7 +97,7 @@ def test_equals_keras_multi_head_attention(layer: MultiHeadAttention, masked: bo
 
 
 def test_self_attention_is_attention_to_the_query() -> None:
-    layer, states = MultiHeadAttention(2, key_dim=4), normal(2, 3, 8)
+    layer, states = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4)), normal(2, 3, 8)
     np.testing.assert_array_equal(layer(states), layer(states, states, states))
 
 
@@ -162,7 +163,9 @@ def test_any_mask_that_broadcasts(
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_row_with_nothing_to_attend_to_gives_zeros(dtype: str, randomize) -> None:
-    layer = MultiHeadAttention(2, key_dim=4, dtype=keras.DTypePolicy(dtype))
+    layer = MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=4), dtype=keras.DTypePolicy(dtype)
+    )
     states = tf.Variable(tf.cast(normal(2, 3, 8), dtype))
     layer(states)
     randomize(layer)
@@ -184,7 +187,9 @@ def test_a_row_with_nothing_to_attend_to_gives_zeros(dtype: str, randomize) -> N
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_mask_hides_exactly_in_every_precision(dtype: str) -> None:
-    layer = MultiHeadAttention(2, key_dim=4, dtype=keras.DTypePolicy(dtype))
+    layer = MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=4), dtype=keras.DTypePolicy(dtype)
+    )
     states = tf.cast(normal(1, 4, 8), dtype)
     keep = np.array([True, False, True, False])
     _, weights = layer(states, keep_mask=keep, return_weights=True)
@@ -200,7 +205,7 @@ def test_a_mask_hides_exactly_in_every_precision(dtype: str) -> None:
 
 
 def test_one_key_is_attended_to_unless_it_is_masked() -> None:
-    layer, states = MultiHeadAttention(2, key_dim=4), normal(2, 1, 8)
+    layer, states = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4)), normal(2, 1, 8)
     keep = np.array([True, False])[:, None, None, None]
     outputs, weights = layer(states, keep_mask=keep, return_weights=True)
     np.testing.assert_array_equal(np.asarray(weights)[:, 0, 0, 0], [1, 0])
@@ -209,7 +214,8 @@ def test_one_key_is_attended_to_unless_it_is_masked() -> None:
 
 
 def test_dropout_falls_on_weights_but_returned_ones_are_whole() -> None:
-    layer, states = MultiHeadAttention(2, key_dim=4, dropout=0.5), normal(1, 5, 8)
+    layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4, dropout=0.5))
+    states = normal(1, 5, 8)
     still, weights = layer(states, return_weights=True, training=False)
     dropped, dropped_weights = layer(states, return_weights=True, training=True)
     np.testing.assert_array_equal(weights, dropped_weights)
@@ -220,4 +226,4 @@ def test_dropout_falls_on_weights_but_returned_ones_are_whole() -> None:
 @pytest.mark.parametrize("value", [0, -1])
 def test_sizes_are_checked(argument: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{argument} must be at least 1, got {value}"):
-        MultiHeadAttention(**{"num_heads": 2, "key_dim": 4, argument: value})
+        MultiHeadAttention(AttentionConfig(**{"num_heads": 2, "key_dim": 4, argument: value}))

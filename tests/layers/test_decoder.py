@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import BlockConfig, BlockOptions, StackConfig
 from keras_transformer.layers import Decoder, DecoderBlock
 from keras_transformer.layers.decoder.block import write_cache
 
@@ -19,7 +20,9 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 
 @pytest.fixture(params=["post", "pre"])
 def decoder(request, randomize) -> Decoder:
-    decoder = Decoder(num_layers=2, norm=request.param, **ARGUMENTS)
+    decoder = Decoder(
+        BlockOptions(norm=request.param, **ARGUMENTS).stack_of(2, attends_source=True)
+    )
     decoder.build((None, None, WIDTH))
     return randomize(decoder)
 
@@ -49,7 +52,7 @@ def expected_block(
         (attend_source, block.cross_attention_residual),
         (transform, block.feed_forward_residual),
     ):
-        if block.norm == "post":
+        if block.config.norm.place == "post":
             states = paper.layer_norm(residual.layer_norm, states + sublayer(states))
         else:
             states = states + sublayer(paper.layer_norm(residual.layer_norm, states))
@@ -124,7 +127,7 @@ def test_write_cache_keeps_the_buffers_dtype() -> None:
 @pytest.fixture(params=["post", "pre"])
 def alone(request, randomize) -> Decoder:
     """A decoder-only stack."""
-    decoder = Decoder(num_layers=2, attends_source=False, norm=request.param, **ARGUMENTS)
+    decoder = Decoder(BlockOptions(norm=request.param, **ARGUMENTS).stack_of(2))
     decoder.build((None, None, WIDTH))
     return randomize(decoder)
 
@@ -138,13 +141,14 @@ def test_a_stack_without_a_source_equals_the_paper_in_float64(alone: Decoder, pa
         for block in alone.blocks:
             for sub_layer in block.sub_layers:
                 layer, norm = sub_layer.layer, sub_layer.residual.layer_norm
-                inputs = expected if block.norm == "post" else paper.layer_norm(norm, expected)
+                is_post = block.config.norm.place == "post"
+                inputs = expected if is_post else paper.layer_norm(norm, expected)
                 if sub_layer.attends_to == "own":
                     change = paper.multi_head(layer, inputs, inputs, causal & KEEP[row])[0]
                 else:
                     change = paper.feed_forward(layer, inputs)
                 expected = expected + change
-                if block.norm == "post":
+                if is_post:
                     expected = paper.layer_norm(norm, expected)
         if alone.final_norm is not None:
             expected = paper.layer_norm(alone.final_norm, expected)
@@ -172,10 +176,16 @@ def test_step_by_step_equals_the_whole_without_a_source(alone: Decoder) -> None:
 
 @pytest.mark.parametrize("kind", [DecoderBlock, Decoder])
 def test_a_source_is_given_where_it_is_read_and_nowhere_else(kind: type) -> None:
-    arguments = {**ARGUMENTS, **({"num_layers": 1} if kind is Decoder else {})}
+    options = BlockOptions(**ARGUMENTS)
+
+    def config(attends_source: bool) -> BlockConfig | StackConfig:
+        if kind is Decoder:
+            return options.stack_of(1, attends_source=attends_source)
+        return options.block(attends_source=attends_source)
+
     states = normal(BATCH, TARGET, WIDTH)
-    with pytest.raises(ValueError, match=r"encoder_states are needed, .*attends_source=False"):
-        kind(**arguments)(states)
+    with pytest.raises(ValueError, match=r"encoder_states are needed, .*source=None"):
+        kind(config(True))(states)
     source = {"encoder_states": normal(BATCH, SOURCE, WIDTH), "source_keep_mask": SOURCE_KEEP}
     with pytest.raises(ValueError, match="not read encoder_states and source_keep_mask: leave"):
-        kind(attends_source=False, **arguments)(states, **source)
+        kind(config(False))(states, **source)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import BlockOptions
 from keras_transformer.layers import (
     Decoder,
     Encoder,
@@ -33,7 +34,7 @@ def expected_block(paper, block: EncoderBlock, states: np.ndarray, keep: np.ndar
         (attend, block.attention_residual),
         (transform, block.feed_forward_residual),
     ):
-        if block.norm == "post":
+        if block.config.norm.place == "post":
             states = paper.layer_norm(residual.layer_norm, states + sublayer(states))
         else:
             states = states + sublayer(paper.layer_norm(residual.layer_norm, states))
@@ -42,7 +43,7 @@ def expected_block(paper, block: EncoderBlock, states: np.ndarray, keep: np.ndar
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
-    encoder = Encoder(num_layers=2, norm=norm, **ARGUMENTS)
+    encoder = Encoder(BlockOptions(norm=norm, **ARGUMENTS).stack_of(2))
     states, keep = normal(2, 4, 6), np.array([[True] * 4, [True, True, False, False]])
     encoder(states, keep)
     randomize(encoder)
@@ -59,20 +60,20 @@ def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
 def test_only_pre_norm_has_a_final_norm() -> None:
     counts = {}
     for norm in ("post", "pre"):
-        encoder = Encoder(num_layers=1, norm=norm, **ARGUMENTS)
+        encoder = Encoder(BlockOptions(norm=norm, **ARGUMENTS).stack_of(1))
         encoder.build((None, None, 6))
         counts[norm] = encoder.count_params()
     assert counts["pre"] == counts["post"] + 2 * 6
 
 
 def test_without_a_mask_every_place_is_real() -> None:
-    encoder = Encoder(num_layers=1, **ARGUMENTS)
+    encoder = Encoder(BlockOptions(**ARGUMENTS).stack_of(1))
     states = normal(2, 4, 6)
     np.testing.assert_array_equal(encoder(states), encoder(states, np.ones((2, 4), bool)))
 
 
 def test_masked_places_change_no_real_one() -> None:
-    encoder = Encoder(num_layers=2, **ARGUMENTS)
+    encoder = Encoder(BlockOptions(**ARGUMENTS).stack_of(2))
     states, keep = normal(1, 4, 6), np.array([[True, False, True, True]])
     before = np.asarray(encoder(states, keep))
     states[0, 1] += 10
@@ -83,25 +84,26 @@ def test_masked_places_change_no_real_one() -> None:
 
 @pytest.mark.parametrize("stack", [Encoder, Decoder])
 def test_arguments_reach_the_parts(stack: type) -> None:
-    layer = stack(
-        num_layers=2,
+    options = BlockOptions(
         attention_dropout=0.3,
         activation_dropout=0.4,
         norm="pre",
-        epsilon=1e-3,
+        layer_norm_epsilon=1e-3,
         activation="gelu",
         **ARGUMENTS,
     )
+    layer = stack(options.stack_of(2, attends_source=stack is Decoder))
     layer.build((None, None, 6))
     parts = [part for block in layer.blocks for part in block._flatten_layers(recursive=False)]
     attentions = [part for part in parts if isinstance(part, MultiHeadAttention)]
     assert len(attentions) == (2 if stack is Encoder else 4)
     for part in attentions:
-        assert (part.num_heads, part.key_dim, part.value_dim, part.drop.rate) == (2, 3, 5, 0.3)
+        sizes = part.config.num_heads, part.config.key_dim, part.config.value_dim
+        assert (*sizes, part.drop.rate) == (2, 3, 5, 0.3)
     residuals = [part for part in parts if isinstance(part, Residual)]
     assert len(residuals) == (4 if stack is Encoder else 6)
     for part in residuals:
-        assert (part.norm, part.drop.rate, part.layer_norm.epsilon) == ("pre", 0.1, 1e-3)
+        assert (part.config.place, part.drop.rate, part.layer_norm.epsilon) == ("pre", 0.1, 1e-3)
     feed_forwards = [part for part in parts if isinstance(part, FeedForward)]
     assert [part.hidden.units for part in feed_forwards] == [7, 7]
     assert [part.drop.rate for part in feed_forwards] == [0.4, 0.4]
@@ -111,9 +113,9 @@ def test_arguments_reach_the_parts(stack: type) -> None:
 
 def test_an_empty_stack_is_refused() -> None:
     with pytest.raises(ValueError, match="num_layers must be at least 1, got 0"):
-        Encoder(num_layers=0, **ARGUMENTS)
+        Encoder(BlockOptions(**ARGUMENTS).stack_of(0))
 
 
 def test_biases_of_each_block_need_buckets() -> None:
     with pytest.raises(ValueError, match="relative_per_block needs relative_buckets, got None"):
-        Encoder(num_layers=1, relative_per_block=True, **ARGUMENTS)
+        Encoder(BlockOptions(relative_per_block=True, **ARGUMENTS).stack_of(1))

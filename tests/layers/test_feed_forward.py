@@ -4,11 +4,12 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import FeedForwardConfig
 from keras_transformer.layers import FeedForward
 
 
 def test_worked_example() -> None:
-    layer = FeedForward(hidden_dim=2)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=2))
     layer.build((None, None, 2))
     values = ([[1, -1], [2, 1]], [0, 1], [[1, 0], [10, 1]], [0.5, -0.5])
     layer.set_weights([np.array(value) for value in values])
@@ -21,14 +22,14 @@ def test_worked_example() -> None:
 @pytest.mark.parametrize("gated", [False, True])
 def test_equals_the_paper_in_float64(gated: bool, use_bias: bool, paper, randomize) -> None:
     states = np.random.default_rng(0).standard_normal((2, 5, 6))
-    layer = FeedForward(hidden_dim=9, gated=gated, use_bias=use_bias)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=9, gated=gated, use_bias=use_bias))
     layer(states)
     randomize(layer)
     np.testing.assert_allclose(layer(states), paper.feed_forward(layer, states), atol=1e-5)
 
 
 def test_a_gate_multiplies_the_activated_features() -> None:
-    layer = FeedForward(hidden_dim=2, gated=True, use_bias=False)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=2, gated=True, use_bias=False))
     layer.build((None, None, 2))
     layer.set_weights([np.eye(2), np.array([[2, 0], [0, 3]]), np.eye(2)])
     # x = (4, -5): activated (4, 0), gate (8, -15).
@@ -38,7 +39,7 @@ def test_a_gate_multiplies_the_activated_features() -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu", keras.ops.tanh])
 def test_takes_any_keras_activation(activation, randomize) -> None:
     states = np.random.default_rng(0).standard_normal((1, 3, 4)).astype("float32")
-    layer = FeedForward(5, activation)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=5, activation=activation))
     layer(states)
     randomize(layer)
     hidden = keras.activations.get(activation)(states @ layer.hidden.kernel + layer.hidden.bias)
@@ -47,7 +48,7 @@ def test_takes_any_keras_activation(activation, randomize) -> None:
 
 
 def test_dropout_stands_between_the_linear_layers() -> None:
-    layer = FeedForward(hidden_dim=1000, dropout=0.25)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=1000, dropout=0.25))
     layer.build((None, None, 1))
     layer.set_weights([np.ones((1, 1000)), np.zeros(1000), np.ones((1000, 1)), np.zeros(1)])
     outputs = layer(np.ones((1, 50, 1), "float32"), training=True)
@@ -58,7 +59,7 @@ def test_dropout_stands_between_the_linear_layers() -> None:
 
 def test_positions_do_not_touch_each_other() -> None:
     states = np.random.default_rng(0).standard_normal((1, 4, 6)).astype("float32")
-    layer = FeedForward(8)
+    layer = FeedForward(FeedForwardConfig(hidden_dim=8))
     before = np.array(layer(states))
     states[0, 2] += 1
     changed = np.any(np.asarray(layer(states)) != before, axis=-1)
@@ -66,10 +67,10 @@ def test_positions_do_not_touch_each_other() -> None:
 
 
 def test_an_empty_hidden_layer_is_refused() -> None:
-    with pytest.raises(ValueError, match="hidden_dim must be at least 1, got 0"):
-        FeedForward(0)
+    with pytest.raises(ValueError, match="feed_forward_dim must be at least 1, got 0"):
+        FeedForward(FeedForwardConfig(hidden_dim=0))
 
 
 def test_an_unknown_activation_is_refused() -> None:
     with pytest.raises(ValueError, match="rilu"):
-        FeedForward(4, "rilu")
+        FeedForward(FeedForwardConfig(hidden_dim=4, activation="rilu"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import BlockOptions, TransformerConfig
 from keras_transformer.layers import EncoderBlock
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.models import build_transformer
@@ -19,7 +19,8 @@ KEEP = tf.constant([[[[True] * 5]], [[[True, True, True, False, False]]]])
 def two_updates(recompute: bool, jit_compile: bool) -> tuple[list[np.ndarray], ...]:
     """Losses' gradients of two calls in a row, and the state that is left."""
     keras.utils.set_random_seed(3)
-    block = EncoderBlock(num_heads=2, key_dim=8, value_dim=8, feed_forward_dim=32, dropout=0.3)
+    options = BlockOptions(model_dim=16, num_heads=2, feed_forward_dim=32, dropout=0.3)
+    block = EncoderBlock(options.block())
     states = tf.constant(np.random.default_rng(0).normal(size=(2, 5, 16)), tf.float32)
     block.build(states.shape)
     variables = [variable.value for variable in block.trainable_variables]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from keras_transformer.config import NormConfig
 from keras_transformer.layers import Residual
 
 
@@ -17,7 +18,7 @@ def outputs() -> np.ndarray:
 
 
 def test_post_norm_normalises_the_sum(states, outputs, paper, randomize) -> None:
-    layer = Residual("post", epsilon=0.01)
+    layer = Residual(NormConfig(place="post", epsilon=0.01))
     layer(states, outputs)
     randomize(layer)
     expected = paper.layer_norm(layer.layer_norm, states + outputs)
@@ -26,7 +27,7 @@ def test_post_norm_normalises_the_sum(states, outputs, paper, randomize) -> None
 
 
 def test_pre_norm_normalises_the_sublayers_input(states, outputs, paper, randomize) -> None:
-    layer = Residual("pre", epsilon=0.01)
+    layer = Residual(NormConfig(place="pre", epsilon=0.01))
     layer(states, outputs)
     randomize(layer)
     np.testing.assert_allclose(layer(states, outputs), states + outputs, atol=1e-6)
@@ -35,14 +36,14 @@ def test_pre_norm_normalises_the_sublayers_input(states, outputs, paper, randomi
 
 
 def test_worked_example() -> None:
-    layer = Residual("post", epsilon=1e-5)
+    layer = Residual(NormConfig(place="post", epsilon=1e-5))
     # 1, 3 + 0, 2 = 1, 5: mean 3, deviation 2, hence -1 and 1.
     normed = layer(np.array([[[1.0, 3.0]]]), np.array([[[0.0, 2.0]]]))
     np.testing.assert_allclose(normed, [[[-1, 1]]], atol=1e-5)
 
 
 def test_dropout_falls_on_the_sublayers_output_only(states) -> None:
-    layer = Residual("pre", dropout=0.5)
+    layer = Residual(NormConfig(place="pre"), dropout=0.5)
     ones = np.ones_like(states)
     added = np.asarray(layer(states, ones, training=True)) - states
     kept = np.isclose(added, 2, atol=1e-5)
@@ -51,5 +52,5 @@ def test_dropout_falls_on_the_sublayers_output_only(states) -> None:
 
 
 def test_an_unknown_placement_is_refused() -> None:
-    with pytest.raises(ValueError, match="norm must be 'post' or 'pre', got 'middle'"):
-        Residual("middle")
+    with pytest.raises(ValueError, match="norm must be one of post, pre, got 'middle'"):
+        Residual(NormConfig(place="middle"))

@@ -39,7 +39,7 @@ class Paper:
         if layer is None:
             return None
         matrix = np.asarray(layer.matrix, np.float64)
-        biases = np.empty((layer.num_heads, length, length))
+        biases = np.empty((layer.config.num_heads, length, length))
         for query in range(length):
             for key in range(length):
                 biases[:, query, key] = matrix[cls.relative_bucket(layer, key - query)]
@@ -85,23 +85,23 @@ class Paper:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
         heads, all_weights = [], []
-        for head in range(layer.num_heads):
+        for head in range(layer.config.num_heads):
             # With fewer heads of keys, neighbouring heads of queries share one.
-            shared = head // (layer.num_heads // layer.num_key_value_heads)
+            shared = head // (layer.config.num_heads // layer.config.num_key_value_heads)
             q, k, v = (
                 cls.linear(linear, states)[:, place * width : (place + 1) * width]
                 for linear, states, width, place in (
-                    (layer.query_linear, query, layer.key_dim, head),
-                    (layer.key_linear, key, layer.key_dim, shared),
-                    (layer.value_linear, key, layer.value_dim, shared),
+                    (layer.query_linear, query, layer.config.key_dim, head),
+                    (layer.key_linear, key, layer.config.key_dim, shared),
+                    (layer.value_linear, key, layer.config.value_dim, shared),
                 )
             )
-            if layer.rotary_base is not None:
-                q, k = (cls.rotary(vectors, layer.rotary_base) for vectors in (q, k))
+            if layer.config.rotary is not None:
+                q, k = (cls.rotary(vectors, layer.config.rotary.base) for vectors in (q, k))
             own_bias = 0.0 if bias is None else bias[head]
             if layer.distances is not None:
                 own_bias = own_bias + cls.distance_scores(layer, head, q, k)
-            attended, weights = cls.attention(q, k, v, keep, layer.scale, own_bias)
+            attended, weights = cls.attention(q, k, v, keep, layer.config.scale, own_bias)
             heads.append(attended)
             all_weights.append(weights)
         outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))
@@ -112,8 +112,10 @@ class Paper:
     @classmethod
     def distance_scores(cls, layer: Any, head: int, q: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Dai et al. 2019, section 3.3: terms (b), (c) and (d) of each query and key, (T, S)."""
-        distances, columns = layer.distances, slice(head * layer.key_dim, None)
-        kernel = np.asarray(distances.linear.kernel, np.float64)[:, columns][:, : layer.key_dim]
+        distances, columns = layer.distances, slice(head * layer.config.key_dim, None)
+        kernel = np.asarray(distances.linear.kernel, np.float64)[:, columns][
+            :, : layer.config.key_dim
+        ]
         u, v = (
             np.asarray(bias, np.float64)[head]
             for bias in (distances.content_bias, distances.position_bias)
@@ -123,7 +125,7 @@ class Paper:
             for j, key in enumerate(k):
                 projected = cls.sinusoid(i - j, len(kernel)) @ kernel
                 scores[i, j] = query @ projected + u @ key + v @ projected
-        return scores / (math.sqrt(layer.key_dim) if layer.scale else 1)
+        return scores / (math.sqrt(layer.config.key_dim) if layer.config.scale else 1)
 
     @staticmethod
     def sinusoid(position: int, width: int, layout: str = "interleaved") -> np.ndarray:
@@ -164,7 +166,7 @@ class Paper:
     def feed_forward(cls, layer: Any, states: np.ndarray) -> np.ndarray:
         """Equation 2, or gated, Shazeer 2020."""
         hidden = cls.activate(layer.activation, cls.linear(layer.hidden, states))
-        if layer.gated:
+        if layer.config.gated:
             hidden = hidden * cls.linear(layer.gate, states)
         return cls.linear(layer.output_linear, hidden)
 

@@ -13,12 +13,12 @@ from keras import layers, ops
 from speed.serving import serve
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
@@ -141,7 +141,7 @@ def _with_positions(states: object, config: SingleStackConfig) -> object:
     return states + keras_hub.layers.PositionEmbedding(config.max_positions, deviation)(states)
 
 
-def _shape(config: BlockConfig) -> dict[str, object]:
+def _shape(config: BlockOptions) -> dict[str, object]:
     return {
         "intermediate_dim": config.feed_forward_dim,
         "num_heads": config.num_heads,
@@ -162,7 +162,7 @@ def _set_attention_dropout(block: keras.layers.Layer, rate: float) -> None:
             attention._dropout_layer.rate = rate
 
 
-def _final_norm(states: object, config: BlockConfig) -> object:
+def _final_norm(states: object, config: BlockOptions) -> object:
     if config.norm == "post":
         return states
     return layers.LayerNormalization(epsilon=config.layer_norm_epsilon)(states)

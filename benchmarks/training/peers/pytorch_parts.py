@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from keras_transformer.config.stack import BlockConfig
+from keras_transformer.config.block_options import BlockOptions
 
 
 @torch.no_grad()
@@ -28,7 +28,7 @@ def drop_outputs_only(layer: Any, attention_dropout: float) -> None:
         layer.multihead_attn.dropout = attention_dropout
 
 
-def final_norm(config: BlockConfig) -> nn.Module | None:
+def final_norm(config: BlockOptions) -> nn.Module | None:
     """Returns the norm after the last block, which only pre-norm stacks have."""
     if config.norm == "post":
         return None

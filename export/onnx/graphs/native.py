@@ -109,7 +109,7 @@ class Native(OnnxRuntime):
             if not _is_ours(attention, relative):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
             projection = own_projection(attention)
-            sizes = {"heads": attention.num_heads, "units": projection.units}
+            sizes = {"heads": attention.config.num_heads, "units": projection.units}
             attend: Callable[[str], str] = Between(graph, "SequenceAttention", (mask,), **sizes)
             if rows is not None and not reads_tokens:
                 attend = rows.among_all(attend)
@@ -129,7 +129,11 @@ class Native(OnnxRuntime):
     ) -> list[str]:
         """Returns keys and values of the source; see `Pieces.split_source`."""
         parts = 2 * len(attentions)
-        flags = {"domain": NATIVE, "parts": parts, "heads": attentions[0].num_key_value_heads}
+        flags = {
+            "domain": NATIVE,
+            "parts": parts,
+            "heads": attentions[0].config.num_key_value_heads,
+        }
         return graph.ops("SplitHeads", projected, mask, count=parts, **flags)
 
     def step_states(self, graph: GraphBuilder, parts: DecoderParts, beams: tuple[str, ...]) -> str:

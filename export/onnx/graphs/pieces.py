@@ -78,9 +78,9 @@ class Pieces:
             attentions: The blocks' cross-attention layers.
             mask: As `enter_encoder` returns it.
         """
-        heads, count = attentions[0].num_key_value_heads, 2 * len(attentions)
-        widths = [attentions[0].key_dim, attentions[0].value_dim] * len(attentions)
-        if is_fused(attentions[0]):
+        heads, count = attentions[0].config.num_key_value_heads, 2 * len(attentions)
+        widths = [attentions[0].config.key_dim, attentions[0].config.value_dim] * len(attentions)
+        if is_fused(attentions[0].config):
             shape = graph.extended_shape("source_ids", count, heads, widths[0])
             parts = graph.op("Reshape", projected, shape)
             parts = graph.op("Transpose", parts, perm=[2, 0, 3, 1, 4])

@@ -61,7 +61,9 @@ def side_by_side(layers: Iterable[Linear]) -> Linear:
 
 def query_projection(attention: MultiHeadAttention) -> Linear:
     """Returns the queries' layer with 1/√key_dim folded in, as scaling scores would cost time."""
-    return Linear.of(attention.query_linear, attention.key_dim**-0.5 if attention.scale else 1.0)
+    return Linear.of(
+        attention.query_linear, attention.config.key_dim**-0.5 if attention.config.scale else 1.0
+    )
 
 
 def own_projection(attention: MultiHeadAttention) -> Linear:

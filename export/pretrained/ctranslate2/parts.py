@@ -70,7 +70,7 @@ def fill_linear(spec: Any, *linears: Any) -> None:
 
 def _fill_attention(spec: Any, attention: Any, *, own: bool) -> None:
     query, key, value, output = attention.linear_layers
-    if not attention.scale:
+    if not attention.config.scale:
         spec.queries_scale = 1.0
     inputs = [(query, key, value)] if own else [(query,), (key, value)]
     for place, linears in enumerate([*inputs, (output,)]):

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.config.transformer import Recurrence
+from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import places_seen
 from keras_transformer.layers.stack import Block, SubLayer
@@ -47,15 +47,15 @@ def check_source(
     """Raises `ValueError` unless a call has the source that a layer attends to, and no other."""
     if attends_source and encoder_states is None:
         raise ValueError(
-            "encoder_states are needed, got None: give those of the source, or make the layer with "
-            "attends_source=False."
+            "encoder_states are needed, got None: give those of the source, or make the layer of "
+            "blocks with source=None."
         )
     given = {"encoder_states": encoder_states, "source_keep_mask": source_keep_mask}
     names = [name for name, tensor in given.items() if tensor is not None]
     if names and not attends_source:
         raise ValueError(
-            f"a layer with attends_source=False would not read {' and '.join(names)}: leave them "
-            "out, or make it with attends_source=True."
+            f"blocks with source=None would not read {' and '.join(names)}: leave them out, or make "
+            "the layer of blocks that attend to a source."
         )
 
 
@@ -64,35 +64,28 @@ class DecoderBlock(Block):
     """Masked self-attention, attention to the encoder, feed-forward, each in a residual.
 
     Args:
-        attends_source: Whether there is attention to an encoder; False for a block of a
-            decoder-only model.
-        recurrence: "ssru" for an `SSRU` in place of self-attention; None for self-attention.
-        **arguments: As for `Block`.
+        config: What the block is made of; with attention to no source it is that of a decoder-only
+            model.
     """
 
-    def __init__(
-        self,
-        *,
-        attends_source: bool = True,
-        recurrence: Recurrence | None = None,
-        **arguments: Any,
-    ) -> None:
-        if recurrence not in (None, "ssru"):
-            raise ValueError(f"recurrence must be None or 'ssru', got {recurrence!r}.")
-        super().__init__(**arguments)
-        self.attends_source = attends_source
-        self.recurrence = recurrence
+    attends_source = True
+
+    @property
+    def recurs(self) -> bool:
+        """Whether a recurrence stands in place of self-attention."""
+        return isinstance(self.config.own, RecurrenceConfig)
 
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
-        if self.recurrence is None:
-            self.self_attention = self._attention("self_attention")
-            self.self_attention_residual = self._residual("self_attention")
-        else:
-            self.ssru = SSRU(self.use_bias, dtype=self.dtype_policy, name="ssru")
+        own, source = self.config.own, self.config.source
+        if isinstance(own, RecurrenceConfig):
+            self.ssru = SSRU(own, dtype=self.dtype_policy, name="ssru")
             self.ssru_residual = self._residual("ssru")
-        if self.attends_source:
-            self.cross_attention = self._attention("cross_attention", knows_places=False)
+        else:
+            self.self_attention = self._attention(own, "self_attention")
+            self.self_attention_residual = self._residual("self_attention")
+        if source is not None:
+            self.cross_attention = self._attention(source, "cross_attention")
             self.cross_attention_residual = self._residual("cross_attention")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
@@ -103,12 +96,12 @@ class DecoderBlock(Block):
         """Self-attention or what stands in its place, attention to the source if there is one, and
         feed-forward.
         """
-        if self.recurrence is None:
-            own = SubLayer(self.self_attention, self.self_attention_residual, "own")
-        else:
+        if self.recurs:
             own = SubLayer(self.ssru, self.ssru_residual, "own")
+        else:
+            own = SubLayer(self.self_attention, self.self_attention_residual, "own")
         cross: tuple[SubLayer, ...] = ()
-        if self.attends_source:
+        if self.config.source is not None:
             cross = (SubLayer(self.cross_attention, self.cross_attention_residual, "source"),)
         return own, *cross, SubLayer(self.feed_forward, self.feed_forward_residual, None)
 
@@ -140,9 +133,10 @@ class DecoderBlock(Block):
         Raises:
             ValueError: The source that the block attends to is missing, or it attends to none.
         """
-        check_source(self.attends_source, encoder_states, source_keep_mask)
+        attends_source = self.config.source is not None
+        check_source(attends_source, encoder_states, source_keep_mask)
         states = self._read_own(states, keep_mask, training, bias)
-        cross = self.cross_attention.project(encoder_states) if self.attends_source else None
+        cross = self.cross_attention.project(encoder_states) if attends_source else None
         return self._finish(states, cross, source_keep_mask, training)[0]
 
     def align(
@@ -193,11 +187,11 @@ class DecoderBlock(Block):
         Returns:
             States `(rows, tokens, model_dim)` and the cache with these positions written.
         """
-        if self.recurrence is None:
-            states, cache = self._attend_cache(states, step, cache, bias)
-        else:
+        if self.recurs:
             outputs, state = self.ssru.step(self.ssru_residual.enter(states), *cache)
             states, cache = self.ssru_residual(states, outputs, training=False), (state,)
+        else:
+            states, cache = self._attend_cache(states, step, cache, bias)
         return self._finish(states, cross, source_keep_mask, False)[0], cache
 
     def _read_own(
@@ -208,7 +202,7 @@ class DecoderBlock(Block):
         bias: Tensor | None,
     ) -> Tensor:
         """Returns the states after self-attention or the recurrence."""
-        if self.recurrence is not None:
+        if self.recurs:
             outputs = self.ssru(self.ssru_residual.enter(states), keep_mask)
             return self.ssru_residual(states, outputs, training=training)
         inputs = self.self_attention_residual.enter(states)
@@ -261,11 +255,3 @@ class DecoderBlock(Block):
             queries, cross, source_keep_mask, return_weights=True, training=training
         )
         return ops.reshape(attended, (-1, ops.shape(states)[1], width)), weights
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "attends_source": self.attends_source,
-            "recurrence": self.recurrence,
-        }

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.config.transformer import Recurrence
+from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache, DecoderBlock, check_source
 from keras_transformer.layers.masks import attention_mask
@@ -21,32 +21,19 @@ class Decoder(Stack):
     """The decoder's N blocks.
 
     Args:
-        num_layers: Number of blocks N.
-        attends_source: Whether the blocks attend to an encoder; False for a decoder-only model.
-        recurrence: What the blocks have in place of self-attention; None for self-attention.
-        **arguments: As for a block.
+        config: What the blocks are made of, and how many there are.
     """
 
     block_class = DecoderBlock
     attends_ahead = False
-
-    def __init__(
-        self,
-        num_layers: int,
-        attends_source: bool = True,
-        recurrence: Recurrence | None = None,
-        **arguments: Any,
-    ) -> None:
-        super().__init__(num_layers, **arguments)
-        self.attends_source = attends_source
-        self.recurrence = recurrence
 
     def own_mask(self, keep_mask: Tensor) -> Tensor:
         """Returns what a block takes as `keep_mask`, from `(batch, target_length)`.
 
         A recurrence knows no later places; attention must be kept from them.
         """
-        return attention_mask(keep_mask, causal=True) if self.recurrence is None else keep_mask
+        recurs = isinstance(self.config.blocks[0].own, RecurrenceConfig)
+        return keep_mask if recurs else attention_mask(keep_mask, causal=True)
 
     def call(
         self,
@@ -72,7 +59,7 @@ class Decoder(Stack):
         Raises:
             ValueError: The source that the blocks attend to is missing, or they attend to none.
         """
-        check_source(self.attends_source, encoder_states, source_keep_mask)
+        check_source(self.config.blocks[0].source is not None, encoder_states, source_keep_mask)
         if keep_mask is None:
             keep_mask = ops.ones(ops.shape(states)[:2], dtype="bool")
         mask = self.own_mask(keep_mask)
@@ -153,11 +140,3 @@ class Decoder(Stack):
             states, new_cache = block.step(states, step, mask, keys_values, cache, bias)
             new_caches.append(new_cache)
         return self._finish(states), new_caches
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "attends_source": self.attends_source,
-            "recurrence": self.recurrence,
-        }

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.config.stack import NormConfig, NormKind
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
@@ -36,7 +37,7 @@ class MaskedTokenHead(VocabularyHead):
         self,
         vocab_size: int,
         activation: Any = "gelu",
-        norm_kind: str = "layer_norm",
+        norm_kind: NormKind = "layer_norm",
         epsilon: float = 1e-12,
         **kwargs: Any,
     ) -> None:
@@ -55,7 +56,8 @@ class MaskedTokenHead(VocabularyHead):
             name="transform",
         )
         self.transform.build(states_shape)
-        self.layer_norm = make_norm(self.norm_kind, self.epsilon, self.dtype_policy, "layer_norm")
+        norm = NormConfig(kind=self.norm_kind, epsilon=self.epsilon)
+        self.layer_norm = make_norm(norm, self.dtype_policy, "layer_norm")
         self.layer_norm.build(states_shape)
         super().build(states_shape)
 

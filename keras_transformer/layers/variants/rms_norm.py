@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.stack import NormConfig
 from keras_transformer.layers.variants.layer_norm import LayerNorm, check_epsilon
 
 Tensor = Any
@@ -55,17 +56,8 @@ class RMSNorm(keras.layers.Layer):
         return states_shape
 
 
-def make_norm(kind: str, epsilon: float, dtype: Any, name: str) -> keras.layers.Layer:
-    """Returns a layer that normalises vectors.
-
-    Args:
-        kind: "layer_norm" (Ba et al. 2016) or "rms_norm".
-        epsilon: Added to the variance or to the mean of squares.
-        dtype: The layer's dtype policy.
-        name: The layer's name.
-    """
-    if kind == "rms_norm":
-        return RMSNorm(epsilon, dtype=dtype, name=name)
-    if kind != "layer_norm":
-        raise ValueError(f"norm_kind must be 'layer_norm' or 'rms_norm', got {kind!r}.")
-    return LayerNorm(epsilon=epsilon, dtype=dtype, name=name)
+def make_norm(config: NormConfig, dtype: Any, name: str) -> keras.layers.Layer:
+    """Returns a layer that normalises vectors, of a dtype policy."""
+    if config.kind == "rms_norm":
+        return RMSNorm(config.epsilon, dtype=dtype, name=name)
+    return LayerNorm(epsilon=config.epsilon, dtype=dtype, name=name)

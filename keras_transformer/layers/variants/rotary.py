@@ -10,14 +10,6 @@ from keras import ops
 Tensor = Any
 
 
-def check_rotary(base: float, key_dim: int) -> None:
-    """Raises `ValueError` unless vectors of this width can be turned by angles of this base."""
-    if not 1 < base < float("inf"):
-        raise ValueError(f"rotary_base must be above 1 and finite, got {base}.")
-    if key_dim % 2:
-        raise ValueError(f"rotary positions need an even key_dim, got {key_dim}.")
-
-
 def rotate(heads: Tensor, first_place: Tensor | int, base: float) -> Tensor:
     """Turns the pair of features (i, i + width / 2) by place / base^(2i / width) radians.
 

@@ -7,35 +7,35 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
-from keras_transformer.layers.variants.composite import Composite
+from keras_transformer.layers.variants.configured import Configured
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class SSRU(Composite):
+class SSRU(Configured):
     """Mixes each place with those before it, feature by feature, in one state of fixed size.
 
     With the input x_t of place t and the state before it c_{t-1}, which begins as 0, f_t =
     σ(W_f x_t + b_f), c_t = f_t ⊙ c_{t-1} + (1 - f_t) ⊙ W x_t, and the output is max(0, c_t).
 
     Args:
-        use_bias: Whether the forget gate f has its bias.
+        config: Whether the forget gate f has its bias.
 
     Input and output:
         `(batch, length, model_dim)`.
 
     Example:
-        >>> layer = SSRU()
+        >>> layer = SSRU(RecurrenceConfig())
         >>> layer(keras.ops.ones((1, 3, 8))).shape
         TensorShape([1, 3, 8])
     """
 
-    def __init__(self, use_bias: bool = True, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.use_bias = use_bias
+    config: RecurrenceConfig
+    config_class = RecurrenceConfig
 
     def build(self, input_shape: Any) -> None:
         """Creates the two linear layers for the input's width."""
@@ -47,7 +47,7 @@ class SSRU(Composite):
                 dtype=self.dtype_policy,
                 name=name,
             )
-            for name, use_bias in (("candidate", False), ("forget", self.use_bias))
+            for name, use_bias in (("candidate", False), ("forget", self.config.use_bias))
         )
         for linear in self.linear_layers:
             linear.build(input_shape)
@@ -102,10 +102,6 @@ class SSRU(Composite):
 
     def _outputs(self, states: Tensor) -> Tensor:
         return ops.cast(ops.relu(states), self.compute_dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "use_bias": self.use_bias}
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Returns the input's shape."""

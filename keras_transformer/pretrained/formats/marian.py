@@ -249,7 +249,7 @@ def marian_table(model: Any, *, shared: bool) -> Iterator[Entry]:
         yield Entry(model.head.linear.kernel, "decoder_ff_logit_out_W", fill=0.0, id_axis=1)
     yield Entry(model.head.bias, "decoder_ff_logit_out_b", fill=NEVER, lead=1)
     for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
-        suffix = "_pre" if stack.norm == "pre" else ""
+        suffix = "_pre" if stack.final_norm is not None else ""
         for number, block in enumerate(stack.blocks, start=1):
             for part in block.sub_layers:
                 kind = {"own": "self", "source": "context", None: "ffn"}[part.attends_to]

@@ -234,7 +234,7 @@ def opennmt_table(
     bias = f"model/decoder/output_layer/bias{_VALUE}"
     yield Entry(model.head.bias, bias, absent=0.0, **{**own, "fill": NEVER})
     for side, stack in (("encoder", model.encoder_stack), ("decoder", model.decoder_stack)):
-        wrapped = "input_layer_norm" if stack.norm == "pre" else "output_layer_norm"
+        wrapped = "input_layer_norm" if stack.final_norm is not None else "output_layer_norm"
         for number, block in enumerate(stack.blocks):
             for part in block.sub_layers:
                 kind = {"own": "self_attention", "source": "attention/0", None: "ffn"}

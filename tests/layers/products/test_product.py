@@ -22,6 +22,7 @@ import sys
 import keras
 import numpy as np
 from keras_transformer.layers import FeedForward
+from keras_transformer.config import FeedForwardConfig
 from keras_transformer.layers.products.product import multiply_in_bfloat16, product
 
 if sys.argv[1] == "late":
@@ -31,7 +32,7 @@ left, right = np.random.default_rng(0).uniform(0.5, 1, (2, 96, 96))
 found = product(left.astype("float32"), right.astype("float32"))
 error = float(np.abs(found / (left @ right) - 1).max())
 keras.utils.set_random_seed(0)
-model = keras.Sequential([keras.Input((5, 32)), FeedForward(64)])
+model = keras.Sequential([keras.Input((5, 32)), FeedForward(FeedForwardConfig(hidden_dim=64))])
 model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse")
 inputs = np.random.default_rng(0).standard_normal((64, 5, 32)).astype("float32")
 losses = model.fit(inputs, -inputs, epochs=8, verbose=0).history["loss"]

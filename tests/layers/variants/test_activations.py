@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import FeedForwardConfig
 from keras_transformer.layers import FeedForward
 from keras_transformer.layers.variants.activations import (
     activation_named,
@@ -33,7 +34,9 @@ def test_gelu_with_tanh_is_close_to_gelu_and_not_the_same() -> None:
 @pytest.mark.parametrize("name", ["gelu_tanh", "gelu", "silu", "relu", "linear"])
 def test_a_name_survives_a_config(name: str) -> None:
     assert serialized_activation(activation_named(name)) == name
-    layer = FeedForward.from_config(FeedForward(4, activation=name).get_config())
+    layer = FeedForward.from_config(
+        FeedForward(FeedForwardConfig(hidden_dim=4, activation=name)).get_config()
+    )
     assert layer.activation is activation_named(name)
 
 
@@ -104,7 +107,7 @@ def test_other_activations_are_the_same_in_training() -> None:
 
 
 def test_a_layer_trains_with_what_it_infers_with() -> None:
-    layer = FeedForward(256, activation="gelu")
+    layer = FeedForward(FeedForwardConfig(hidden_dim=256, activation="gelu"))
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
     np.testing.assert_allclose(layer(x, training=True), layer(x), atol=1e-6)
 
@@ -112,12 +115,12 @@ def test_a_layer_trains_with_what_it_infers_with() -> None:
 @pytest.mark.parametrize("identifier", ["glu", keras.activations.glu])
 def test_an_activation_that_does_not_keep_the_width_is_refused(identifier: Any) -> None:
     with pytest.raises(ValueError, match="'glu' halves .* must keep the width: choose 'sigmoid'"):
-        FeedForward(8, activation=identifier)
+        FeedForward(FeedForwardConfig(hidden_dim=8, activation=identifier))
 
 
 def test_one_that_needs_more_than_the_features_is_refused() -> None:
     with pytest.raises(ValueError, match="'threshold' needs threshold and default_value beside"):
-        FeedForward(8, activation="threshold")
+        FeedForward(FeedForwardConfig(hidden_dim=8, activation="threshold"))
 
 
 def test_every_other_one_of_keras_can_be_called() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config import AttentionConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
 
 OPTIONS: list[dict[str, Any]] = [
@@ -14,7 +15,12 @@ OPTIONS: list[dict[str, Any]] = [
     {"num_key_value_heads": 1, "value_dim": 3},
     {"use_bias": False},
     {"scale": False},
-    {"num_key_value_heads": 2, "use_bias": False, "scale": False, "rotary_base": 50.0},
+    {
+        "num_key_value_heads": 2,
+        "use_bias": False,
+        "scale": False,
+        "rotary": RotaryConfig(base=50.0),
+    },
     {"relative_sinusoids": True},
     {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
 ]
@@ -22,7 +28,7 @@ every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
 def make(options: dict[str, Any], randomize: Any) -> MultiHeadAttention:
-    layer = MultiHeadAttention(4, **{"key_dim": 4, **options})
+    layer = MultiHeadAttention(AttentionConfig(num_heads=4, **{"key_dim": 4, **options}))
     layer.build((None, None, 6))
     return randomize(layer)
 
@@ -60,4 +66,4 @@ def test_without_biases_there_are_four_weights_and_narrow_keys(randomize) -> Non
 
 def test_heads_of_keys_must_divide_those_of_queries() -> None:
     with pytest.raises(ValueError, match=r"num_heads \(4\) .* num_key_value_heads \(3\)"):
-        MultiHeadAttention(4, 4, num_key_value_heads=3)
+        MultiHeadAttention(AttentionConfig(num_heads=4, key_dim=4, num_key_value_heads=3))

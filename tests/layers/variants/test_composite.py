@@ -7,6 +7,12 @@ from typing import Any
 import keras
 import pytest
 
+from keras_transformer.config import (
+    AttentionConfig,
+    BlockOptions,
+    FeedForwardConfig,
+    RecurrenceConfig,
+)
 from keras_transformer.layers import (
     SSRU,
     ClassHead,
@@ -18,17 +24,19 @@ from keras_transformer.layers import (
     VocabularyHead,
 )
 
-BLOCK = {"num_heads": 2, "key_dim": 3, "value_dim": 3, "feed_forward_dim": 5, "num_layers": 2}
+BLOCK = {"num_heads": 2, "key_dim": 3, "value_dim": 3, "feed_forward_dim": 5, "model_dim": 6}
 WIDTH = 6
 LAYERS: dict[str, Any] = {
-    "attention": lambda **more: MultiHeadAttention(2, 3, relative_sinusoids=True, **more),
-    "feed-forward": lambda **more: FeedForward(5, gated=True, **more),
-    "encoder": lambda **more: Encoder(**BLOCK, **more),
-    "decoder": lambda **more: Decoder(**BLOCK, attends_source=False, **more),
+    "attention": lambda **more: MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=3, relative_sinusoids=True), **more
+    ),
+    "feed-forward": lambda **more: FeedForward(FeedForwardConfig(hidden_dim=5, gated=True), **more),
+    "encoder": lambda **more: Encoder(BlockOptions(**BLOCK).stack_of(2), **more),
+    "decoder": lambda **more: Decoder(BlockOptions(**BLOCK).stack_of(2), **more),
     "vocabulary": lambda **more: VocabularyHead(9, **more),
     "masked tokens": lambda **more: MaskedTokenHead(9, **more),
     "classes": lambda **more: ClassHead(4, **more),
-    "recurrence": lambda **more: SSRU(**more),
+    "recurrence": lambda **more: SSRU(RecurrenceConfig(), **more),
 }
 
 

@@ -2,12 +2,15 @@
 
 import pytest
 
+from keras_transformer.config import BlockOptions
 from keras_transformer.layers import Encoder
 from keras_transformer.layers.variants.freezing import freeze_parts, frozen_parts
 
 
 def make() -> Encoder:
-    encoder = Encoder(2, num_heads=2, key_dim=3, value_dim=3, feed_forward_dim=5)
+    encoder = Encoder(
+        BlockOptions(num_heads=2, key_dim=3, value_dim=3, feed_forward_dim=5).stack_of(2)
+    )
     encoder.build((None, None, 6))
     return encoder
 

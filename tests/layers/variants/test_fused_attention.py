@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import AttentionConfig
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants import fused_attention
 
@@ -41,7 +42,9 @@ def inputs(length: int) -> dict[str, np.ndarray]:
 def test_outputs_are_those_of_the_written_out_form(
     key_value_heads: int, calls: list[tuple[int, ...]]
 ) -> None:
-    layer = MultiHeadAttention(4, 2, num_key_value_heads=key_value_heads)
+    layer = MultiHeadAttention(
+        AttentionConfig(num_heads=4, key_dim=2, num_key_value_heads=key_value_heads)
+    )
     found = layer(**inputs(6))
     assert calls == [(3, 6, 4, 2)]
     expected, _ = layer(**inputs(6), return_weights=True)
@@ -51,10 +54,12 @@ def test_outputs_are_those_of_the_written_out_form(
 
 
 def test_odd_lengths_dropout_and_weights_are_not_for_kernels(calls: list[tuple[int, ...]]) -> None:
-    MultiHeadAttention(4, 2)(**inputs(5))
-    MultiHeadAttention(4, 2)(**inputs(6), return_weights=True)
-    MultiHeadAttention(4, 2, dropout=0.5)(**inputs(6), training=True)
-    MultiHeadAttention(4, 2, value_dim=3)(**inputs(6))
+    MultiHeadAttention(AttentionConfig(num_heads=4, key_dim=2))(**inputs(5))
+    MultiHeadAttention(AttentionConfig(num_heads=4, key_dim=2))(**inputs(6), return_weights=True)
+    MultiHeadAttention(AttentionConfig(num_heads=4, key_dim=2, dropout=0.5))(
+        **inputs(6), training=True
+    )
+    MultiHeadAttention(AttentionConfig(num_heads=4, key_dim=2, value_dim=3))(**inputs(6))
     assert not calls
 
 

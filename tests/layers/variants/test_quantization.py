@@ -8,20 +8,23 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import AttentionConfig, BlockOptions, FeedForwardConfig
 from keras_transformer.layers import Decoder, Encoder, FeedForward, MultiHeadAttention
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.variants.quantization import float_kernel, quantized_parts
 
-BLOCK = {"num_heads": 2, "key_dim": 3, "value_dim": 3, "feed_forward_dim": 5, "num_layers": 1}
+BLOCK = {"num_heads": 2, "key_dim": 3, "value_dim": 3, "feed_forward_dim": 5, "model_dim": 6}
 WIDTH = 6
 LAYERS: dict[str, Any] = {
-    "attention": lambda: MultiHeadAttention(2, 3, name="part"),
-    "relative attention": lambda: MultiHeadAttention(2, 3, relative_sinusoids=True, name="part"),
-    "feed-forward": lambda: FeedForward(5, gated=True, name="part"),
-    "encoder": lambda: Encoder(**BLOCK, name="part"),
-    "decoder": lambda: Decoder(**BLOCK, attends_source=False, name="part"),
+    "attention": lambda: MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=3), name="part"),
+    "relative attention": lambda: MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=3, relative_sinusoids=True), name="part"
+    ),
+    "feed-forward": lambda: FeedForward(FeedForwardConfig(hidden_dim=5, gated=True), name="part"),
+    "encoder": lambda: Encoder(BlockOptions(**BLOCK).stack_of(1), name="part"),
+    "decoder": lambda: Decoder(BlockOptions(**BLOCK).stack_of(1), name="part"),
     "vocabulary": lambda: VocabularyHead(9, name="part"),
     "masked tokens": lambda: MaskedTokenHead(9, name="part"),
     "classes": lambda: ClassHead(4, name="part"),

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config import AttentionConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 
 
 @pytest.fixture
 def layer(randomize: Any) -> MultiHeadAttention:
-    made = MultiHeadAttention(2, 4, relative_sinusoids=True)
+    made = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4, relative_sinusoids=True))
     made.build((None, None, 6))
     return randomize(made)
 
@@ -62,7 +63,7 @@ def test_padding_before_a_text_changes_nothing(layer: MultiHeadAttention) -> Non
 
 @pytest.mark.parametrize("heads", [1, 2])
 def test_a_batch_equals_its_rows(heads: int, randomize: Any) -> None:
-    layer = MultiHeadAttention(heads, 6, relative_sinusoids=True)
+    layer = MultiHeadAttention(AttentionConfig(num_heads=heads, key_dim=6, relative_sinusoids=True))
     batch = np.random.default_rng(0).standard_normal((4, 13, 6)).astype("float32")
     layer.build(batch.shape)
     randomize(layer)
@@ -78,7 +79,9 @@ def test_behind_and_ahead_are_told_apart(layer: MultiHeadAttention) -> None:
 
 
 def test_each_block_has_a_projection_without_bias_and_two_biases_of_heads() -> None:
-    layer = MultiHeadAttention(2, 4, relative_sinusoids=True, use_bias=False)
+    layer = MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=4, relative_sinusoids=True, use_bias=False)
+    )
     layer.build((None, None, 6))
     shapes = [tuple(weight.shape) for weight in layer.distances.weights]
     assert sorted(shapes) == [(2, 4), (2, 4), (6, 8)]
@@ -86,5 +89,9 @@ def test_each_block_has_a_projection_without_bias_and_two_biases_of_heads() -> N
 
 
 def test_rotary_positions_are_refused_beside_it() -> None:
-    with pytest.raises(ValueError, match="relative_sinusoids need rotary_base=None, got 100.0"):
-        MultiHeadAttention(2, 4, rotary_base=100.0, relative_sinusoids=True)
+    with pytest.raises(ValueError, match="rotary_base must be None, got 100.0"):
+        MultiHeadAttention(
+            AttentionConfig(
+                num_heads=2, key_dim=4, rotary=RotaryConfig(base=100.0), relative_sinusoids=True
+            )
+        )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import NormConfig
 from keras_transformer.layers import Residual, RMSNorm
 
 
@@ -37,7 +38,7 @@ def test_large_float16_states_do_not_overflow() -> None:
 def test_a_residual_connection_may_have_it(norm: str, paper, randomize) -> None:
     generator = np.random.default_rng(0)
     states, outputs = generator.standard_normal((2, 2, 3, 6)).astype("float32")
-    layer = Residual(norm, epsilon=0.01, norm_kind="rms_norm")
+    layer = Residual(NormConfig(place=norm, epsilon=0.01, kind="rms_norm"))
     layer(states, outputs)
     randomize(layer)
     normed = paper.rms_norm(layer.layer_norm, states + outputs if norm == "post" else states)
@@ -46,8 +47,10 @@ def test_a_residual_connection_may_have_it(norm: str, paper, randomize) -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be 'layer_norm' or 'rms_norm', got 'batch_norm'"):
-        Residual(norm_kind="batch_norm").build((None, None, 4))
+    with pytest.raises(
+        ValueError, match="norm_kind must be one of layer_norm, rms_norm, got 'batch_norm'"
+    ):
+        NormConfig(kind="batch_norm")
 
 
 def test_an_epsilon_that_is_not_above_0_is_refused() -> None:

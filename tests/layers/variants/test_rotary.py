@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from keras_transformer.config import AttentionConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.variants.rotary import rotate
 
@@ -25,7 +26,9 @@ def test_equals_complex_numbers_in_float64(first_place: int, paper) -> None:
 
 
 def test_scores_depend_on_distances_alone(randomize) -> None:
-    layer = MultiHeadAttention(2, 4, rotary_base=100.0)
+    layer = MultiHeadAttention(
+        AttentionConfig(num_heads=2, key_dim=4, rotary=RotaryConfig(base=100.0))
+    )
     states = np.random.default_rng(0).standard_normal((1, 6, 8)).astype("float32")
     layer(states)
     randomize(layer)
@@ -38,8 +41,8 @@ def test_scores_depend_on_distances_alone(randomize) -> None:
 
 def test_the_order_of_tokens_matters(randomize) -> None:
     states = np.random.default_rng(0).standard_normal((1, 4, 8)).astype("float32")
-    for base, differs in ((None, False), (100.0, True)):
-        layer = MultiHeadAttention(2, 4, rotary_base=base)
+    for rotary, differs in ((None, False), (RotaryConfig(base=100.0), True)):
+        layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4, rotary=rotary))
         layer(states)
         randomize(layer)
         backwards = np.asarray(layer(states[:, ::-1]))[:, ::-1]
@@ -47,11 +50,11 @@ def test_the_order_of_tokens_matters(randomize) -> None:
 
 
 def test_an_odd_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="rotary positions need an even key_dim, got 3"):
-        MultiHeadAttention(2, 3, rotary_base=100.0)
+    with pytest.raises(ValueError, match="rotary_base needs an even key_dim, got key_dim=3"):
+        MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=3, rotary=RotaryConfig(base=100.0)))
 
 
 @pytest.mark.parametrize("base", [1.0, -5.0, float("inf"), float("nan")])
 def test_a_base_that_turns_nothing_is_refused(base: float) -> None:
     with pytest.raises(ValueError, match=f"rotary_base must be above 1 and finite, got {base}"):
-        MultiHeadAttention(2, 4, rotary_base=base)
+        MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4, rotary=RotaryConfig(base=base)))

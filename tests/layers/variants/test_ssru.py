@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_transformer.layers import SSRU, Decoder
+from keras_transformer.config import RecurrenceConfig
+from keras_transformer.layers import SSRU
 from keras_transformer.layers.variants.ssru import since_the_first
 
 WIDTH = 6
@@ -22,7 +23,7 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 
 @pytest.fixture(params=[True, False], ids=["bias", "no bias"])
 def layer(request: pytest.FixtureRequest, randomize: Any) -> SSRU:
-    made = SSRU(use_bias=request.param)
+    made = SSRU(RecurrenceConfig(use_bias=request.param))
     made.build((None, None, WIDTH))
     return randomize(made, scale=1.0)
 
@@ -49,7 +50,7 @@ def test_padding_changes_nothing_wherever_it_stands(layer: SSRU) -> None:
 
 @given(cuts=st.lists(st.integers(1, 12), max_size=4))
 def test_reading_in_parts_equals_reading_at_once(cuts: list[int]) -> None:
-    layer = SSRU()
+    layer = SSRU(RecurrenceConfig())
     inputs = normal(2, 13, WIDTH)
     expected = layer(inputs)
     state, found = ops.zeros((2, WIDTH)), []
@@ -73,7 +74,7 @@ def test_a_scan_solves_the_recurrence(seed: int, length: int) -> None:
 
 
 def test_small_changes_add_up_in_half_precision() -> None:
-    layer = SSRU(dtype="mixed_bfloat16")
+    layer = SSRU(RecurrenceConfig(), dtype="mixed_bfloat16")
     layer.build((None, None, WIDTH))
     layer.candidate.kernel.assign(np.eye(WIDTH))
     layer.forget.kernel.assign(np.zeros((WIDTH, WIDTH)))
@@ -84,10 +85,8 @@ def test_small_changes_add_up_in_half_precision() -> None:
 
 
 def test_another_recurrence_is_refused() -> None:
-    block = {"num_heads": 2, "key_dim": 3, "value_dim": 3, "feed_forward_dim": 7}
-    decoder = Decoder(num_layers=1, recurrence="lstm", **block)
-    with pytest.raises(ValueError, match="recurrence must be None or 'ssru', got 'lstm'"):
-        decoder.build((None, None, WIDTH))
+    with pytest.raises(ValueError, match="decoder_recurrence must be one of ssru, got 'lstm'"):
+        RecurrenceConfig(kind="lstm")
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])

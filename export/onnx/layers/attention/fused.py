@@ -26,20 +26,22 @@ def attend_fused(
         "MultiHeadAttention",
         *(query, key, value, None, *optional),
         domain=MICROSOFT,
-        num_heads=attention.num_heads,
+        num_heads=attention.config.num_heads,
         scale=1.0,
         mask_filter_value=MASKED,
         unidirectional=int(mask is None),
     )
-    return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
+    return graph.reshape(heads, -1, attention.config.num_heads * attention.config.value_dim)
 
 
 def with_all_heads(graph: GraphBuilder, attention: MultiHeadAttention, part: str, ids: str) -> str:
     """Repeats keys or values `(batch, length, …)` for each head of queries that shares them."""
     if not is_grouped(attention):
         return part
-    shared, width = attention.num_key_value_heads, attention.key_dim
-    group = attention.num_heads // shared
+    shared, width = attention.config.num_key_value_heads, attention.config.key_dim
+    group = attention.config.num_heads // shared
     apart = graph.op("Reshape", part, graph.extended_shape(ids, shared, 1, width))
     repeated = graph.op("Expand", apart, integers(1, 1, 1, group, 1))
-    return graph.op("Reshape", repeated, graph.extended_shape(ids, attention.num_heads * width))
+    return graph.op(
+        "Reshape", repeated, graph.extended_shape(ids, attention.config.num_heads * width)
+    )

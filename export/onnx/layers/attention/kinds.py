@@ -15,19 +15,19 @@ def named(prefix: str, number: int) -> tuple[str, str]:
     return f"{prefix}_key_{number}", f"{prefix}_value_{number}"
 
 
-def is_fused(layer: Any) -> bool:
-    """Whether fused operators can hold the attention of a layer or of a config."""
-    return layer.key_dim == layer.value_dim
+def is_fused(config: Any) -> bool:
+    """Whether fused operators can hold the attention of a layer's or a model's config."""
+    return config.key_dim == config.value_dim
 
 
 def is_grouped(attention: MultiHeadAttention) -> bool:
     """Whether several heads of queries share one of keys and values."""
-    return attention.num_key_value_heads != attention.num_heads
+    return attention.config.num_key_value_heads != attention.config.num_heads
 
 
 def fits_group_query(attention: MultiHeadAttention) -> bool:
     """Whether GroupQueryAttention can hold a layer."""
-    return is_fused(attention) and attention.key_dim % _GROUPED_WIDTH == 0
+    return is_fused(attention.config) and attention.config.key_dim % _GROUPED_WIDTH == 0
 
 
 def grouped_bias(bias: str | None) -> tuple[str | None, ...]:
@@ -37,9 +37,9 @@ def grouped_bias(bias: str | None) -> tuple[str | None, ...]:
 
 def head_widths(attention: MultiHeadAttention) -> list[int]:
     """Returns the widths of queries, keys and values, all heads together."""
-    shared = attention.num_key_value_heads
+    shared = attention.config.num_key_value_heads
     return [
-        attention.num_heads * attention.key_dim,
-        shared * attention.key_dim,
-        shared * attention.value_dim,
+        attention.config.num_heads * attention.config.key_dim,
+        shared * attention.config.key_dim,
+        shared * attention.config.value_dim,
     ]

@@ -26,10 +26,13 @@ def turned(
         places: Returns int32 `(rows,)`, the place of each row in its text, or `(1,)`, that of all.
         attend: What follows, and all there is without rotary positions.
     """
-    if attention.rotary_base is None:
+    if attention.config.rotary is None:
         return attend
-    of_features = np.repeat(rates(attention.rotary_base, attention.key_dim), 2)
-    flags = {"heads": attention.num_heads + attention.num_key_value_heads, "domain": NATIVE}
+    of_features = np.repeat(rates(attention.config.rotary.base, attention.config.key_dim), 2)
+    flags = {
+        "heads": attention.config.num_heads + attention.config.num_key_value_heads,
+        "domain": NATIVE,
+    }
     found = graph.shared("places of rows", places)
     return lambda packed: attend(graph.op("Rotary", packed, found, of_features, **flags))
 

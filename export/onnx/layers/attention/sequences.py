@@ -50,13 +50,17 @@ def sequence_attention(
     def between(projected: str) -> str:
         if rows is None:
             return attended(projected)
-        if is_fused(attention) and not is_grouped(attention) and attention.rotary_base is None:
+        if (
+            is_fused(attention.config)
+            and not is_grouped(attention)
+            and attention.config.rotary is None
+        ):
             parts = rows.thirds(projected, packed.units // 3)
             return rows.take(attend_fused(graph, attention, *parts, mask, bias))
         return rows.take(attended(rows.spread(projected)))
 
     def attended(projected: str) -> str:
-        if not is_fused(attention):
+        if not is_fused(attention.config):
             parts = split_heads(graph, attention, projected, ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
             return attend(graph, attention, *parts, with_bias(graph, hidden, bias))[0]
@@ -96,12 +100,12 @@ def prefill_attention(
         if may_group and fits_group_query(attention):
             states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
             parts = split_places(graph, attention, states, ids)
-            flags = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
-            flags["kv_num_heads"] = attention.num_key_value_heads
+            flags = {"num_heads": attention.config.num_heads, "scale": 1.0, "domain": MICROSOFT}
+            flags["kv_num_heads"] = attention.config.num_key_value_heads
             operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
             graph.outputs(named("new_cache", number), written)
-            return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
+            return graph.reshape(heads, -1, attention.config.num_heads * attention.config.value_dim)
         query, *new = split_heads(graph, attention, projected, ids)
         for name, part, buffer in zip(named("new_cache", number), new, cache, strict=True):
             graph.output(name, _filled(graph, part, buffer, ids))
@@ -134,7 +138,7 @@ def visible_attention(
     graph: GraphBuilder, attention: MultiHeadAttention, number: int, weights: list[str]
 ) -> Parts:
     """Attends from whole sequences to their sources; adds the mean of all heads to `weights`."""
-    sizes = attention.num_heads, attention.key_dim
+    sizes = attention.config.num_heads, attention.config.key_dim
 
     def between(projected: str) -> str:
         queries = graph.op("Reshape", projected, graph.extended_shape("target_ids", *sizes))

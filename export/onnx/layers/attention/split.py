@@ -41,9 +41,9 @@ def split_heads(
 
     They are `(batch, heads, length, width)`; arguments are as for `split_places`.
     """
-    shared = attention.num_key_value_heads
-    heads = (attention.num_heads, shared, shared)
-    widths = (attention.key_dim, attention.key_dim, attention.value_dim)
+    shared = attention.config.num_key_value_heads
+    heads = (attention.config.num_heads, shared, shared)
+    widths = (attention.config.key_dim, attention.config.key_dim, attention.config.value_dim)
     found = []
     parts = graph.ops("Split", projected, integers(*head_widths(attention)), count=3, axis=1)
     for part, count, width in zip(parts, heads, widths, strict=True):
@@ -59,10 +59,12 @@ def _turned(
     graph: GraphBuilder, attention: MultiHeadAttention, parts: list[str], ids: str | None
 ) -> Three:
     query, key, value = parts
-    if attention.rotary_base is None:
+    if attention.config.rotary is None:
         return query, key, value
-    base, width = attention.rotary_base, attention.key_dim
-    cosines, sines = graph.shared(("rotary", ids), lambda: _waves(graph, rates(base, width), ids))
+    base, width = attention.config.rotary.base, attention.config.key_dim
+    cosines, sines = graph.shared(
+        ("rotary", base, width, ids), lambda: _waves(graph, rates(base, width), ids)
+    )
     query, key = (
         graph.op("RotaryEmbedding", part, integers(0), cosines, sines, domain=MICROSOFT)
         for part in (query, key)

@@ -32,15 +32,17 @@ def attend(
     # The heads that share keys become rows of one matrix, so that no key is copied.
     scores = graph.op(
         "MatMul",
-        _by_keys(graph, attention, query, attention.key_dim),
+        _by_keys(graph, attention, query, attention.config.key_dim),
         graph.op("Transpose", key, perm=[0, 1, 3, 2]),
     )
     scores = _by_heads(graph, attention, scores, 0)
     weights = graph.op("Softmax", graph.op("Add", scores, more), axis=-1)
     heads = graph.op("MatMul", _by_keys(graph, attention, weights, 0), value)
-    heads = _by_heads(graph, attention, heads, attention.value_dim)
+    heads = _by_heads(graph, attention, heads, attention.config.value_dim)
     heads = graph.op("Transpose", heads, perm=HEADS_FIRST)
-    return graph.reshape(heads, -1, attention.num_heads * attention.value_dim), weights
+    return graph.reshape(
+        heads, -1, attention.config.num_heads * attention.config.value_dim
+    ), weights
 
 
 def _by_keys(graph: GraphBuilder, attention: MultiHeadAttention, value: str, width: int) -> str:
@@ -50,14 +52,14 @@ def _by_keys(graph: GraphBuilder, attention: MultiHeadAttention, value: str, wid
     """
     if not is_grouped(attention):
         return value
-    return graph.reshape(value, 0, attention.num_key_value_heads, -1, width)
+    return graph.reshape(value, 0, attention.config.num_key_value_heads, -1, width)
 
 
 def _by_heads(graph: GraphBuilder, attention: MultiHeadAttention, value: str, width: int) -> str:
     """Undoes `_by_keys`."""
     if not is_grouped(attention):
         return value
-    return graph.reshape(value, 0, attention.num_heads, -1, width)
+    return graph.reshape(value, 0, attention.config.num_heads, -1, width)
 
 
 def attend_source(

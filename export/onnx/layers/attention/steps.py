@@ -44,21 +44,25 @@ def cached_attention(
         relative: The block's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
-    kind: dict[str, Any] = {"num_heads": attention.num_heads, "scale": 1.0, "domain": MICROSOFT}
+    kind: dict[str, Any] = {
+        "num_heads": attention.config.num_heads,
+        "scale": 1.0,
+        "domain": MICROSOFT,
+    }
 
     def between(projected: str) -> str:
         groups = not beams and fits_group_query(attention)
-        if not groups and (is_grouped(attention) or not is_fused(attention)):
+        if not groups and (is_grouped(attention) or not is_fused(attention.config)):
             return attend_cache(graph, attention, projected, number, beams, relative)
         bias = step_bias(graph, relative, whole_cache=False)
         states = graph.reshape(projected, -1, 1, packed.units)
         if groups:
             # A third faster for few rows, and takes queries, keys and values in one tensor.
             parts: tuple[Operand, ...] = (states, None, None)
-            if attention.rotary_base is not None:
+            if attention.config.rotary is not None:
                 parts = split_places(graph, attention, states, None)
             operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
-            flags = {**kind, "kv_num_heads": attention.num_key_value_heads}
+            flags = {**kind, "kv_num_heads": attention.config.num_key_value_heads}
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
         else:
             parts = split_places(graph, attention, states, None)
@@ -67,7 +71,7 @@ def cached_attention(
             name = "DecoderMaskedMultiHeadAttention"
             heads, *written = graph.ops(name, *operands, count=3, **flags)
         graph.outputs(named("new_cache", number), written)
-        return graph.reshape(heads, -1, attention.num_heads * attention.value_dim)
+        return graph.reshape(heads, -1, attention.config.num_heads * attention.config.value_dim)
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 
@@ -104,8 +108,8 @@ def source_attention(
         shape: Takes the sizes of a query and returns the shape of queries `(batch, queries, …)`.
     """
     projection = query_projection(attention)
-    fused = is_fused(attention) and not is_grouped(attention)
-    sizes = (projection.units,) if fused else (attention.num_heads, attention.key_dim)
+    fused = is_fused(attention.config) and not is_grouped(attention)
+    sizes = (projection.units,) if fused else (attention.config.num_heads, attention.config.key_dim)
 
     def between(projected: str) -> str:
         shared = graph.shared("queries", lambda: shape(*sizes))

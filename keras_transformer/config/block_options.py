@@ -1,0 +1,177 @@
+"""The options of a model's blocks by one flat name each, as presets, flags and files have them."""
+
+import dataclasses
+
+from keras_transformer.config.checks import check_flag, check_size, make_numbers_plain
+from keras_transformer.config.stack import (
+    AttentionConfig,
+    BlockConfig,
+    FeedForwardConfig,
+    NormConfig,
+    NormKind,
+    NormPlacement,
+    Recurrence,
+    RecurrenceConfig,
+    RelativeBiasConfig,
+    RotaryConfig,
+    StackConfig,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockOptions:
+    """Sizes and choices of blocks.
+
+    Args:
+        model_dim: Width of every layer's output, the paper's d_model.
+        feed_forward_dim: Inner width of the feed-forward layer, the paper's d_ff.
+        num_heads: Attention heads h.
+        key_dim: Width of queries and keys per head, d_k; `model_dim / num_heads` if None.
+        value_dim: Width of values per head, d_v; `model_dim / num_heads` if None.
+        dropout: Probability of dropping a feature of each sub-layer's output and of
+            embedding + position (section 5.4).
+        attention_dropout: Probability of dropping an attention weight.
+        activation_dropout: Probability of dropping a feature within the feed-forward layer.
+        activation: Any Keras activation name for the feed-forward layer.
+        norm: "post" as in the paper, or "pre" with a final norm on each stack.
+        layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
+            of squares.
+        norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
+            Sennrich 2019).
+        gated_feed_forward: Whether the feed-forward layer multiplies its activated features by a
+            third linear layer's (Shazeer 2020).
+        use_bias: Whether the linear layers of attention and feed-forward have biases.
+        scale_attention: Whether attention scores are divided by √key_dim.
+        num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
+            group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
+            for as many as queries have.
+        rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
+            `positions` adds; 10,000 in the paper, None for none.
+        relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
+            trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
+        relative_per_block: Whether each block has such biases of its own (UMT5, Chung et al. 2023)
+            instead of those that all share.
+        relative_max_distance: Distances from here on share a bucket.
+        relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
+            query as sinusoids, with a projection and two biases of their own in each block (Dai et
+            al. 2019, Transformer-XL); not with `rotary_base`.
+
+    Raises:
+        ValueError: A value is out of range or two of them do not match; the message names them.
+        TypeError: A size is not an integer or a rate is not a number.
+    """
+
+    model_dim: int = 512
+    feed_forward_dim: int = 2048
+    num_heads: int = 8
+    # None only as an argument: `__post_init__` always sets an integer.
+    key_dim: int = None  # type: ignore[assignment]
+    value_dim: int = None  # type: ignore[assignment]
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: str = "relu"
+    norm: NormPlacement = "post"
+    layer_norm_epsilon: float = 1e-5
+    norm_kind: NormKind = "layer_norm"
+    gated_feed_forward: bool = False
+    use_bias: bool = True
+    scale_attention: bool = True
+    num_key_value_heads: int | None = None
+    rotary_base: float | None = None
+    relative_buckets: int | None = None
+    relative_per_block: bool = False
+    relative_max_distance: int = 128
+    relative_sinusoids: bool = False
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        for name in ("model_dim", "num_heads"):
+            check_size(name, getattr(self, name))
+        for name in ("key_dim", "value_dim"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, self._default_head_width(name))
+        check_flag("relative_per_block", self.relative_per_block)
+        if self.relative_per_block and self.relative_buckets is None:
+            raise ValueError("relative_per_block needs relative_buckets, got None.")
+        check_size("relative_max_distance", self.relative_max_distance)
+        if not isinstance(self.activation, str) or not self.activation:
+            raise TypeError(
+                f"activation must be the name of a Keras activation, got {self.activation!r}."
+            )
+        self.block()
+        if self.key_value_heads == self.num_heads:
+            # None, as in the configs of runs from before the field, so that both are equal.
+            object.__setattr__(self, "num_key_value_heads", None)
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.num_heads if self.num_key_value_heads is None else self.num_key_value_heads
+
+    def stack_of(
+        self,
+        num_layers: int,
+        *,
+        attends_source: bool = False,
+        recurrence: Recurrence | None = None,
+    ) -> StackConfig:
+        """Returns a stack of such blocks; the other arguments are as for `block`."""
+        block = self.block(attends_source=attends_source, recurrence=recurrence)
+        return StackConfig(blocks=(block,), num_layers=num_layers)
+
+    def block(
+        self, *, attends_source: bool = False, recurrence: Recurrence | None = None
+    ) -> BlockConfig:
+        """Returns what a block is made of.
+
+        Args:
+            attends_source: Whether it attends to an encoder's states.
+            recurrence: What it has in place of self-attention, so that nothing is left that could
+                read distances; None for self-attention.
+        """
+        source = AttentionConfig(
+            num_heads=self.num_heads,
+            key_dim=self.key_dim,
+            value_dim=self.value_dim,
+            num_key_value_heads=self.key_value_heads,
+            dropout=self.attention_dropout,
+            use_bias=self.use_bias,
+            scale=self.scale_attention,
+        )
+        own = dataclasses.replace(
+            source,
+            rotary=None if self.rotary_base is None else RotaryConfig(base=self.rotary_base),
+            relative_bias=self._relative_bias(),
+            relative_sinusoids=self.relative_sinusoids,
+        )
+        return BlockConfig(
+            own=RecurrenceConfig(kind=recurrence, use_bias=self.use_bias) if recurrence else own,
+            source=source if attends_source else None,
+            feed_forward=FeedForwardConfig(
+                hidden_dim=self.feed_forward_dim,
+                activation=self.activation,
+                dropout=self.activation_dropout,
+                gated=self.gated_feed_forward,
+                use_bias=self.use_bias,
+            ),
+            norm=NormConfig(kind=self.norm_kind, place=self.norm, epsilon=self.layer_norm_epsilon),
+            dropout=self.dropout,
+        )
+
+    def _relative_bias(self) -> RelativeBiasConfig | None:
+        if self.relative_buckets is None:
+            return None
+        return RelativeBiasConfig(
+            buckets=self.relative_buckets,
+            max_distance=self.relative_max_distance,
+            per_block=self.relative_per_block,
+        )
+
+    def _default_head_width(self, name: str) -> int:
+        if self.model_dim % self.num_heads:
+            raise ValueError(
+                f"model_dim ({self.model_dim}) is not a multiple of num_heads ({self.num_heads}): "
+                f"change one of them, or give {name} (width per head) yourself."
+            )
+        return self.model_dim // self.num_heads
