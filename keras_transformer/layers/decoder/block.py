@@ -54,8 +54,8 @@ def check_source(
     names = [name for name, tensor in given.items() if tensor is not None]
     if names and not attends_source:
         raise ValueError(
-            f"blocks with source=None would not read {' and '.join(names)}: leave them out, or make "
-            "the layer of blocks that attend to a source."
+            f"blocks with source=None would not read {' and '.join(names)}: leave them out, or "
+            "make the layer of blocks that attend to a source."
         )
 
 
