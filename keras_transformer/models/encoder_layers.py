@@ -82,7 +82,10 @@ class EncoderLayers:
 
     def outputs(self, inputs: Inputs) -> Any:
         """Returns the model's outputs; see `build_encoder`."""
-        states, keep = self.states(inputs), self.keep_mask(inputs)
+        return self.outputs_of(self.states(inputs), self.keep_mask(inputs))
+
+    def outputs_of(self, states: Tensor, keep: Tensor) -> Any:
+        """Returns the model's outputs, from the encoder's states."""
         kind = self.config.head
         if kind is None:
             if self.pooler is None:

@@ -113,6 +113,15 @@ class EncoderOnly(FamilyModel):
             found[name] = EncoderOnly(config, self.dtype_policy.name, layers=layers, name=name)
         return found
 
+    def outputs_of(self, states: Tensor, keep_mask: Tensor) -> Any:
+        """Returns the model's outputs from states of its `encoder`; see `build_encoder`.
+
+        Args:
+            states: `(batch, length, model_dim)`.
+            keep_mask: Boolean `(batch, length)`, True at real tokens.
+        """
+        return self._parts.outputs_of(states, keep_mask)
+
     @cached_property
     def encoder(self) -> keras.Model:
         """The model without pooler and head: from the same inputs to states.

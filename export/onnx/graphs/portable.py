@@ -3,6 +3,7 @@ onnxruntime. tf2onnx converts the model's own functions, so they also verify the
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from keras_transformer.export.onnx.graphs.specs import (
     graph_specs,
     recurs,
 )
-from keras_transformer.export.onnx.graphs.tracing import converted
+from keras_transformer.export.onnx.graphs.stages import ENCODED, Stage, StagedEncoder, Stages
+from keras_transformer.export.onnx.graphs.tracing import share_transposed
 from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix
 from keras_transformer.export.onnx.layers.attention.kinds import named
@@ -30,6 +32,7 @@ from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
+from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -51,6 +54,7 @@ class Portable:
 
     def __init__(self, *, has_shortlist: bool = False) -> None:
         self._has_shortlist = has_shortlist
+        self._stages = Stages()
 
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts the model's functions, emits the end of a decoder step; see `Target.graph`."""
@@ -62,92 +66,102 @@ class Portable:
             matrix = vocabulary_matrix(decoder_parts(model))
             listed.output_weights(graph, Float32(), matrix)
             return graph.finish(outputs)
-        if name not in STEP_GRAPHS:
-            model = single_head(model, name)
-            function = _function(name, model)
-            found = _converted_into(graph, function, model, (inputs, outputs))
+        specs = (inputs, outputs)
+        if name in STEP_GRAPHS:
+            self._emit_step(graph, name, model, specs)
+        elif name == "encoder" or isinstance(model, EncoderOnly):
+            self._emit_encoder(graph, name, single_head(model, name), specs)
+        else:
+            found = self._converted_into(graph, _function(name, model), model, specs)
             graph.outputs(found, found.values())
-            return graph.finish(outputs)
-        _emit_step(graph, name, model, (inputs, outputs), is_listed=self._has_shortlist)
-        return graph.finish(outputs)
+        finished = graph.finish(outputs)
+        share_transposed(finished.graph)
+        return finished
+
+    def _emit_step(
+        self, graph: GraphBuilder, name: str, model: Transformer | DecoderOnly, specs: Specs
+    ) -> None:
+        """Converts a decode step to its logits and emits the rest."""
+        inputs, outputs = specs
+        # The width of logits is known only when the graph runs if they are those of a shortlist.
+        vocabulary = None if self._has_shortlist else decoder_sizes(model.config)[1]
+        # The end of a step reads the logits and computes the remaining outputs.
+        made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
+        if LOGITS not in {spec.name for spec in made}:
+            shape = ("rows", "most" if vocabulary is None else vocabulary)
+            made.append(TensorSpec(name=LOGITS, dtype="float32", shape=shape))
+        unread = ("num_candidates", "totals", listed.IDS)
+        read = [spec for spec in inputs if spec.name not in unread]
+        found = self._converted_into(graph, _decode_step, model, (read, made))
+        logits = found.pop(LOGITS)
+        graph.outputs(found, found.values())
+        if name == "decoder":
+            asked = ("num_candidates", "totals")
+            ids, *others = candidates.best_continuations(graph, logits, vocabulary, *asked)
+            ids = listed.ids_at(graph, ids) if self._has_shortlist else ids
+            graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
+            graph.output(LOGITS, logits)
+            return
+        places = ids = candidates.best_token(graph, logits, vocabulary)
+        if self._has_shortlist:
+            ids = listed.next_ids_at(graph, places)
+        if name == "greedy":
+            graph.output("next_ids", ids)
+        else:
+            candidates.output_scored(graph, logits, places, ids)
+
+    def _emit_encoder(
+        self, graph: GraphBuilder, name: str, model: Transformer | EncoderOnly, specs: Specs
+    ) -> None:
+        """Converts an encoder, and what reads its states."""
+        inputs, outputs = specs
+        encoder = StagedEncoder(model, [spec for spec in inputs if spec.name != "places"])
+        states = self._stages.add_encoder(graph, encoder)
+        function: Callable[[Any, Tensors], Tensors] = _head
+        if isinstance(model, Transformer):
+            function, outputs = _cross, [spec for spec in outputs if spec.name != "encoder_states"]
+            graph.output("encoder_states", states)
+        elif name == "encoder":
+            graph.output(ENCODED, states)
+            return
+        values = {**{spec.name: spec.name for spec in inputs}, ENCODED: states}
+        stage = Stage(
+            (function, model),
+            partial(function, model),
+            ([*inputs, encoder.states], outputs),
+            encoder.weights_outside(),
+        )
+        found = self._stages.add(graph, stage, values)
+        graph.outputs(found, found.values())
+
+    def _converted_into(
+        self,
+        graph: GraphBuilder,
+        function: Callable[[Any, Tensors], Tensors],
+        model: AnyModel,
+        specs: Specs,
+    ) -> dict[str, str]:
+        """Adds the nodes of a function of a model; returns its outputs' values by name."""
+        key = (function, model, *(spec.name for spec in specs[0]))
+        stage = Stage(key, partial(function, model), specs, model.weights)
+        return self._stages.add(graph, stage, {spec.name: spec.name for spec in specs[0]})
 
 
-def _emit_step(
-    graph: GraphBuilder,
-    name: str,
-    model: Transformer | DecoderOnly,
-    specs: Specs,
-    *,
-    is_listed: bool,
-) -> None:
-    """Converts a decode step to its logits and emits the rest."""
-    inputs, outputs = specs
-    # The width of logits is known only when the graph runs if they are those of a shortlist.
-    vocabulary = None if is_listed else decoder_sizes(model.config)[1]
-    # The end of a step reads the logits and computes the remaining outputs.
-    made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
-    if LOGITS not in {spec.name for spec in made}:
-        shape = ("rows", "most" if vocabulary is None else vocabulary)
-        made.append(TensorSpec(name=LOGITS, dtype="float32", shape=shape))
-    unread = ("num_candidates", "totals", listed.IDS)
-    read = [spec for spec in inputs if spec.name not in unread]
-    found = _converted_into(graph, _decode_step, model, (read, made))
-    logits = found.pop(LOGITS)
-    graph.outputs(found, found.values())
-    if name == "decoder":
-        asked = ("num_candidates", "totals")
-        ids, *others = candidates.best_continuations(graph, logits, vocabulary, *asked)
-        ids = listed.ids_at(graph, ids) if is_listed else ids
-        graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
-        graph.output(LOGITS, logits)
-        return
-    places = ids = candidates.best_token(graph, logits, vocabulary)
-    if is_listed:
-        ids = listed.next_ids_at(graph, places)
-    if name == "greedy":
-        graph.output("next_ids", ids)
-    else:
-        candidates.output_scored(graph, logits, places, ids)
-
-
-def _converted_into(
-    graph: GraphBuilder, function: Callable[[Any, Tensors], Tensors], model: AnyModel, specs: Specs
-) -> dict[str, str]:
-    """Adds the nodes of a function of a model; returns its outputs' values by name."""
-    names = [spec.name for spec in specs[0]]
-    proto = converted(
-        lambda *tensors: function(model, dict(zip(names, tensors, strict=True))),
-        specs,
-        graph.opset,
-        model.weights,
-    )
-    return graph.splice(proto.graph, {name: name for name in names})
-
-
-def _function(name: str, model: AnyModel) -> Callable[[Any, Tensors], Tensors]:
-    """Returns the function of a graph that is none of a decode step."""
-    if isinstance(model, EncoderOnly):
-        return _states if name == "encoder" else _head
+def _function(name: str, model: Transformer | DecoderOnly) -> Callable[[Any, Tensors], Tensors]:
+    """Returns the function of a graph that is neither an encoder nor a decode step."""
     if isinstance(model, DecoderOnly):
         return _score_text if name == "scorer" else _read_prompt
-    return {"encoder": _encoder, "scorer": _score, "prefill": _read_prefix}[name]
-
-
-def _states(model: EncoderOnly, given: Tensors) -> Tensors:
-    """Runs an encoder alone."""
-    return {"states": model.encoder(given, training=False)}
+    return {"scorer": _score, "prefill": _read_prefix}[name]
 
 
 def _head(model: EncoderOnly, given: Tensors) -> Tensors:
-    """Runs an encoder alone with its head or its pooler."""
+    """Runs an encoder's head or its pooler on the encoder's states."""
     [output] = (spec.name for spec in graph_specs(model.config)["head"][1])
-    kind = model.config.head
-    if kind == "masked_lm":
-        inputs = {name: tensor for name, tensor in given.items() if name != "places"}
-        states = model.encoder(inputs, training=False)
+    states = given[ENCODED]
+    if "places" in given:
         return {output: model.head(tf.gather(states, given["places"], batch_dims=1))}
-    found = model(given, training=False)
-    return {output: found["pooled"] if kind is None else found}
+    found = model.outputs_of(states, padding_mask(given["token_ids"], model.config.special_ids.pad))
+    return {output: found["pooled"] if model.config.head is None else found}
 
 
 def _read_prompt(model: DecoderOnly, given: Tensors) -> Tensors:
@@ -165,11 +179,9 @@ def _score_text(model: DecoderOnly, given: Tensors) -> Tensors:
     return {"log_probabilities": chosen - largest - tf.math.log(total)}
 
 
-def _encoder(model: Transformer, given: Tensors) -> Tensors:
-    """Runs the encoder and projects its states for every decoder block."""
-    states = model.encoder(given, training=False)
-    cross = model.decoder_stack.project(states)
-    return {"encoder_states": states, **_by_name("cross", cross)}
+def _cross(model: Transformer, given: Tensors) -> Tensors:
+    """Projects the encoder's states for every decoder block."""
+    return _by_name("cross", model.decoder_stack.project(given[ENCODED]))
 
 
 def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:

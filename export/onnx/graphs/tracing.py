@@ -31,7 +31,19 @@ def converted(
     opset: int,
     weights: Sequence[keras.Variable] = (),
 ) -> onnx.ModelProto:
-    """Traces a function of tensors and converts it.
+    """Traces a function of tensors and converts it; see `without_weights`."""
+    found = with_weights(without_weights(function, specs, opset, weights), weights)
+    share_transposed(found.graph)
+    return found
+
+
+def without_weights(
+    function: Callable[..., dict[str, tf.Tensor]],
+    specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]],
+    opset: int,
+    weights: Sequence[keras.Variable],
+) -> onnx.ModelProto:
+    """Traces a function of tensors and converts it with its weights as further inputs.
 
     Args:
         function: Takes the inputs in order and returns the outputs by name.
@@ -51,7 +63,7 @@ def converted(
             f"form of our own, which tf2onnx writes, got {opset}."
         )
     inputs, outputs = specs
-    named = {f"{_WEIGHT}{number}": weight for number, weight in enumerate(weights)}
+    named = _named(weights)
     signature = [*map(_traced, inputs)]
     signature += [tf.TensorSpec(one.shape, one.dtype, name) for name, one in named.items()]
 
@@ -69,16 +81,26 @@ def converted(
             input_signature=signature,
             opset=opset,
         )
-    _store(proto, {name: one.numpy() for name, one in named.items()})
-    for values, wanted in ((proto.graph.input, inputs), (proto.graph.output, outputs)):
+    for values, wanted in ((proto.graph.input, signature), (proto.graph.output, outputs)):
         found, names = {value.name for value in values}, {spec.name for spec in wanted}
         if found != names:
             raise RuntimeError(
                 f"tf2onnx made the values {', '.join(sorted(found))}, expected "
                 f"{', '.join(sorted(names))}: this version of tf2onnx is not supported."
             )
-    _share_transposed(proto.graph)
     return proto
+
+
+def with_weights(model: onnx.ModelProto, weights: Sequence[keras.Variable]) -> onnx.ModelProto:
+    """Returns a copy of what `without_weights` made, with the values of such weights."""
+    stored = onnx.ModelProto()
+    stored.CopyFrom(model)
+    _store(stored, {name: one.numpy() for name, one in _named(weights).items()})
+    return stored
+
+
+def _named(weights: Sequence[keras.Variable]) -> dict[str, keras.Variable]:
+    return {f"{_WEIGHT}{number}": weight for number, weight in enumerate(weights)}
 
 
 def _traced(spec: TensorSpec) -> tf.TensorSpec:
@@ -110,7 +132,7 @@ def _store(model: onnx.ModelProto, weights: dict[str, np.ndarray]) -> None:
     graph.initializer.extend(from_array(known[name], name) for name in stored)
 
 
-def _share_transposed(graph: onnx.GraphProto) -> None:
+def share_transposed(graph: onnx.GraphProto) -> None:
     """Stores a matrix once if the graph holds it and its transpose, as for a tied embedding.
 
     A runtime such as onnxruntime transposes it once, when it loads the graph.
