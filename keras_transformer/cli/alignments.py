@@ -53,40 +53,77 @@ class AligningTranslator:
 
     def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> str:
         """Returns the pairs of a line's hypothesis, words counted through all of its parts."""
-        sources = _first_words(("", *passage.gaps), (passage.lead, *passage.sources))
         texts = [hypothesis.text for hypothesis in parts]
-        targets = _first_words(passage.gaps_between(texts), texts)
+        gaps = passage.gaps_between(texts)
+        sources = _first_words(_in_turn(passage.gaps, passage.sources), after=passage.lead)
+        targets = _first_words(_in_turn(gaps, texts))
         numbers = passage.word_numbers()
-        counted = zip(passage.parts, parts, numbers, sources[1:], targets, strict=True)
+        counted = zip(passage.parts, parts, numbers, sources[1::2], targets[1::2], strict=True)
         # Parts that share words may share pairs.
         pairs = {
             (first_source + own[source], first_target + target)
             for text, hypothesis, own, first_source, first_target in counted
             for source, target in self._whole.align_words(text, hypothesis, letterless="translate")
         }
+        pairs.update(_carried_pairs(passage, sources, gaps, targets[::2]))
         return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
 
 
-def _first_words(gaps: Sequence[str], parts: Sequence[str]) -> list[int]:
-    """Returns the number of the word that each part of a text begins with, counted from 0.
+def _in_turn(gaps: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """Returns a line's gaps and parts as they stand in it; it ends with a gap."""
+    return [piece for pair in zip(gaps, (*parts, ""), strict=True) for piece in pair][:-1]
+
+
+def _first_words(pieces: Sequence[str], after: str = "") -> list[int]:
+    """Returns the number of the word that each piece of a line begins with, counted from 0.
 
     Args:
-        gaps: What stands before each part, and any after the last one.
-        parts: The parts; without a space between them two share a word.
+        pieces: What the line is made of; without a space between them two share a word.
+        after: What stands before them.
     """
-    found, words, last = [], 0, ""
-    for gap, part in zip(gaps, parts, strict=False):
-        words += len(gap.split()) - _goes_on(last, gap)
-        last = gap[-1:] or last
-        found.append(words - _goes_on(last, part))
-        words = found[-1] + len(part.split())
-        last = part[-1:] or last
+    found, words, last = [], len(after.split()), after[-1:]
+    for piece in pieces:
+        found.append(words - _goes_on(last, piece))
+        words = found[-1] + len(piece.split())
+        last = piece[-1:] or last
     return found
 
 
 def _goes_on(last: str, text: str) -> bool:
     """Returns whether a text goes on with the word that ends in the last character before it."""
     return last.strip() != "" and text[:1].strip() != ""
+
+
+def _carried_pairs(
+    passage: Passage, sources: Sequence[int], gaps: Sequence[str], targets: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yields the pairs of what went around the model: a word and the same word.
+
+    Args:
+        passage: The line.
+        sources: The first word of each of its gaps and sources, in turn.
+        gaps: The gaps of its translation.
+        targets: The first word of each.
+    """
+    moved = [
+        [(first + number, word) for number, word in enumerate(source.split()) if number not in kept]
+        for source, kept, first in zip(
+            passage.sources, passage.word_numbers(), sources[1::2], strict=True
+        )
+    ]
+    for place, (gap, first_target) in enumerate(zip(gaps, targets, strict=True)):
+        own = list(enumerate(passage.gaps[place].split(), start=sources[2 * place]))
+        # What was inside a source stands before or behind its translation.
+        around = [
+            *sum(moved[max(place - 1, 0) : place], []),
+            *own,
+            *sum(moved[place : place + 1], []),
+        ]
+        for number, word in enumerate(gap.split(), start=first_target):
+            found = next((one for one in around if one[1] == word), None)
+            if found is not None:
+                around.remove(found)
+                yield found[0], number
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:

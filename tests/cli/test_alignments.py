@@ -44,8 +44,16 @@ class WordByWord:
         ("你好。谢谢。再见。", ["こ。", "", "さ。"], "こ。さ。", "0-0"),
         ("Hi. Bye now.", ["Ja.", "Nein nun."], "Ja. Nein nun.", "0-0 1-1 2-2"),
         (" Hi.\t\tBye now. ", ["Ja.", "Nein nun."], " Ja.\t\tNein nun. ", "0-0 1-1 2-2"),
-        ("- Hi. 😀😀 Bye. 31", ["Ja.", "Nein nun."], "- Ja. 😀😀 Nein nun. 31", "1-1 3-3"),
-        ("😀Hi. 31", ["Ja gut."], "😀Ja gut. 31", "0-0"),
+        (
+            "- Hi. 😀😀 Bye. 31",
+            ["Ja.", "Nein nun."],
+            "- Ja. 😀😀 Nein nun. 31",
+            "0-0 1-1 2-2 3-3 4-5",
+        ),
+        ("😀Hi. 31", ["Ja gut."], "😀Ja gut. 31", "0-0 1-2"),
+        ("Hi 😀 you. ☃ 7", ["Na du."], "Na du. 😀 ☃ 7", "0-0 1-2 2-1 3-3 4-4"),
+        ("Hi 😀 😀. 7", ["Na."], "Na. 😀 😀. 7", "0-0 1-1 2-2 3-3"),
+        ("7 7", [""], "7 7", "0-0 1-1"),
     ],
 )
 def test_parts_without_a_space_between_them_share_a_word(
