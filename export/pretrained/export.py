@@ -3,10 +3,12 @@ is complete.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from keras_transformer.models.families import AnyModel
+from keras_transformer.pretrained.tensor_files import open_npz
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
@@ -87,7 +89,9 @@ def export_pretrained(
 
 def _of_run(run: Path) -> Outgoing:
     model, source, target = load_run(run)
-    return _of_model(model, source, target, RunDirectory(run).load_search())
+    place = RunDirectory(run)
+    unused = dict(open_npz(place.unused)) if place.unused.exists() else {}
+    return replace(_of_model(model, source, target, place.load_search()), unused=unused)
 
 
 def _of_model(

@@ -16,12 +16,14 @@ class Outgoing:
         source: The tokenizer of sources, or of single texts.
         target: The tokenizer of targets; the same object if there is one vocabulary.
         search: Options of a search that the model is meant to be used with, as a run records them.
+        unused: Weights that no part of the model reads, as it was imported, by name.
     """
 
     model: Any
     source: Tokenizer
     target: Tokenizer
     search: Mapping[str, Any] = field(default_factory=dict)
+    unused: Mapping[str, Any] = field(default_factory=dict)
 
     def check_sentencepiece(self, name: str) -> None:
         """Raises a ValueError if a tokenizer is none of SentencePiece.

@@ -31,7 +31,7 @@ class Imported:
         tokenizers: Those of source and target, the same object if they share a vocabulary, or that
             of single texts twice.
         unread: Beginnings and endings of names of tensors that say nothing that the others do not.
-        not_kept: Those of weights that no part of the model reads.
+        unused: Those of weights that no part of the model reads.
         search: Options of a search that the model was meant to be used with.
         left_out: What its files say of a search that no option of ours does, as "name=value".
 
@@ -46,7 +46,7 @@ class Imported:
     tensors: Tensors
     tokenizers: tuple[Tokenizer, Tokenizer]
     unread: tuple[str, ...] = ()
-    not_kept: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -96,14 +96,14 @@ class Imported:
             self.table(model),
             self.tensors,
             origin=self.tensors.origin,
-            unread=(*self.unread, *self.not_kept),
+            unread=(*self.unread, *self.unused),
         )
         return model
 
-    def names_not_kept(self, model: AnyModel) -> list[str]:
-        """Returns the names of weights in the file that the model built of it has no place for."""
+    def names_unused(self, model: AnyModel) -> list[str]:
+        """Returns the names of weights in the file that no part of the model built of it reads."""
         read = {entry.name for entry in self.table(model)}
-        silent, others = self.unread, self.not_kept
+        silent, others = self.unread, self.unused
         return sorted(
             name
             for name in self.tensors

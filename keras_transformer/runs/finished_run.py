@@ -1,8 +1,11 @@
 """Finished runs: a model with its config, tokenizers and record, which all commands take."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file, save_model
@@ -10,10 +13,15 @@ from keras_transformer.runs.history import History
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import Tokenizers, check_vocabularies
+from keras_transformer.whole_files import whole_file
 
 
 def write_finished_run(
-    place: RunDirectory, model: AnyModel, tokenizers: Tokenizers, record: dict[str, Any]
+    place: RunDirectory,
+    model: AnyModel,
+    tokenizers: Tokenizers,
+    record: dict[str, Any],
+    unused: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes a model that was not trained here, in place of what the directory has of a run.
 
@@ -22,6 +30,7 @@ def write_finished_run(
         model: The model.
         tokenizers: Those of source and target; the same object if there is one vocabulary.
         record: What `training.json` holds.
+        unused: Weights that no part of the model reads, by their published names, for exports.
     """
     place.path.mkdir(parents=True, exist_ok=True)
     # A run without its model is not finished, so that it is removed first and written last.
@@ -29,6 +38,10 @@ def write_finished_run(
     place.save_config(model.config)
     place.save_tokenizers(*tokenizers)
     place.save_training(record, History(), finished=True)
+    place.unused.unlink(missing_ok=True)
+    if unused:
+        with whole_file(place.unused) as partial, open(partial, "wb") as stream:
+            np.savez(stream, **unused)
     save_model(model, place.model)
 
 

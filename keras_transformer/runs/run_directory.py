@@ -31,6 +31,7 @@ LOGS = "logs"
 LOSSES = "losses.tsv"
 REHEARSAL = "rehearsal.tsv"
 BAD_BATCH = "bad_batch.txt"
+UNUSED = "unused_weights.npz"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,6 +177,11 @@ class RunDirectory:
     def load_min_score(self) -> float | None:
         """Reads the score per token below which confidence is low; None if the run has none."""
         return self._training_entry("min_score", _checked_min_score)
+
+    @property
+    def unused(self) -> Path:
+        """Weights of an imported model that no part of it reads, by their published names."""
+        return self.path / UNUSED
 
     def load_search(self) -> dict[str, Any]:
         """Reads the fields of `SearchOptions` that the model was imported with; {} for none."""

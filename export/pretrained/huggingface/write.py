@@ -50,7 +50,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     write_json(directory / CONFIG, config)
     write_json(directory / GENERATION, _generation(outgoing, config))
     architecture.save_tokenizer(outgoing, directory)
-    tensors = architecture.tensors(outgoing)
+    tensors = {**outgoing.unused, **architecture.tensors(outgoing)}
     with whole_file(directory / SAFETENSORS) as partial:
         _save_file()(tensors, str(partial), metadata={"format": "pt"})
 

@@ -296,6 +296,6 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
 # Aliases and tables of numbers.
 UNREAD = ("position_ids", "decoder.weight", "decoder.bias", "vocab_projector.weight")
 # A pooler beside that of a classifier, and a head for next sentences without a pooler.
-NOT_KEPT = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
+UNUSED = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
 # How the names of their weights begin.
 HEADS_OF_PRETRAINING = ("cls.", "lm_head.", "vocab_")

@@ -32,7 +32,7 @@ class SingleStack:
         config: Takes fields, special ids and tensors and returns the config.
         table: Takes a model and the tensors and returns the weights' entries.
         unread: Beginnings and endings of names of tensors that say nothing that the others do not.
-        not_kept: Beginnings and endings of names of weights that no part of the model reads.
+        unused: Beginnings and endings of names of weights that no part of the model reads.
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
         defaults: What their library takes for fields that a config lacks.
@@ -44,7 +44,7 @@ class SingleStack:
     vocabulary: Callable[[Path, Fields], Tokenizer]
     search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    not_kept: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 def read_single_stack(
@@ -66,14 +66,14 @@ def read_single_stack(
     tensors = open_huggingface(path)
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
-    not_kept = variant.not_kept
+    unused = variant.unused
     if isinstance(config, EncoderConfig):
         embedding = read_embedding(root or path, path, config.max_positions)
         if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, labels=(), multi_label=False, **embedding.fields)
             tensors = tensors.joined(embedding.tensors)
-            not_kept = (*not_kept, *bert_family.HEADS_OF_PRETRAINING)
+            unused = (*unused, *bert_family.HEADS_OF_PRETRAINING)
         config = replace(
             config,
             keep_pooler=config.pooler and not config.reads_pooler,
@@ -86,7 +86,7 @@ def read_single_stack(
         tensors,
         (tokenizer, tokenizer),
         unread=variant.unread,
-        not_kept=not_kept,
+        unused=unused,
         search=variant.search(path, fields, tokenizer.special_ids),
     )
 
@@ -101,7 +101,7 @@ def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStac
         bert_family.UNREAD,
         encoder_vocabulary,
         search=lambda path, fields, special_ids: {},
-        not_kept=bert_family.NOT_KEPT,
+        unused=bert_family.UNUSED,
     )
 
 

@@ -21,7 +21,7 @@ from keras_transformer.pretrained.weight_table import Entry, linear, norm
 # The same matrix again.
 _UNREAD = ("embed_tokens.weight",)
 # A bias of attention between the stacks, which has none: T5's published files hold it.
-_NOT_KEPT = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",)
+_UNUSED = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",)
 
 
 def read_t5(path: Path, values: dict[str, Any]) -> Imported:
@@ -81,7 +81,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         tensors,
         vocabularies.tokenizers,
         unread=(*_UNREAD, "lm_head.weight") if is_tied else _UNREAD,
-        not_kept=_NOT_KEPT,
+        unused=_UNUSED,
         search=vocabularies.search,
     )
 

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import numpy as np
+
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.runs.finished_run import write_finished_run
 from keras_transformer.runs.run_directory import IMPORTED, SEARCH, RunDirectory
@@ -57,8 +59,13 @@ def import_run(
     record = {IMPORTED: {"format": imported.format, "origin": imported.tensors.origin}}
     record[SEARCH] = dict(imported.search)
     model = imported.build()
-    not_kept = imported.names_not_kept(model)
-    if not_kept:
-        print(f"{directory}: not kept, as no part of the model reads them: {', '.join(not_kept)}")
-    write_finished_run(place, model, imported.tokenizers, record)
+    unused = {
+        name: imported.tensors[name].astype(np.float32) for name in imported.names_unused(model)
+    }
+    if unused:
+        print(
+            f"{directory}: no part of the model reads these weights, which are kept for "
+            f"`export --format huggingface`: {', '.join(unused)}"
+        )
+    write_finished_run(place, model, imported.tokenizers, record, unused)
     return place.path

@@ -233,7 +233,7 @@ def unread_bias(tensors: Tensors) -> Tensors:
         ("bert", equal(*MASKED[0][1:]), []),
     ],
 )
-def test_weights_that_are_not_kept_are_named(
+def test_weights_that_no_part_reads_are_named_and_come_back(
     name: str,
     change: Callable[[Tensors], Tensors],
     names: list[str],
@@ -243,5 +243,16 @@ def test_weights_that_are_not_kept_are_named(
 ) -> None:
     path = changed(name, change)
     import_run(path, tmp_path / "run")
-    told = f"{path}: not kept, as no part of the model reads them: {', '.join(names)}\n"
+    told = (
+        f"{path}: no part of the model reads these weights, which are kept for "
+        f"`export --format huggingface`: {', '.join(names)}\n"
+    )
     assert capsys.readouterr().out == (told if names else "")
+    out = export_pretrained(tmp_path / "run", tmp_path / "out", format="huggingface")
+    theirs, ours = (load_file(one / "model.safetensors") for one in (path, out))
+    for one in names:
+        assert ours[one].tobytes() == theirs[one].tobytes()
+    # A model without such weights leaves none of those of the one before it behind.
+    shutil.rmtree(path)
+    import_run(changed(name), tmp_path / "run", overwrite=True)
+    assert not (tmp_path / "run" / "unused_weights.npz").exists()
