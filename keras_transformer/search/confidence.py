@@ -1,5 +1,5 @@
 """Low confidence: whether the mean log-probability of a translation's tokens is below a threshold
-calibrated on validation sentences.
+calibrated on validation sentences, or without scores, whether it shows signs of babble.
 """
 
 import math
@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 
 # Of translations like those of the validation sentences this share is flagged.
 FLAGGED_SHARE = 0.01
+# Babble says tokens over and over: up to so many, so often in a row.
+_LONGEST_REPEATED, _MOST_COPIES = 8, 3
+# The longer side of a translation has at most so many tokens for each of the shorter one.
+_MOST_TIMES, _MOST_MORE = 4, 16
 
 
 def token_score(ids: Sequence[int], log_probability: float) -> float:
@@ -17,6 +21,37 @@ def token_score(ids: Sequence[int], log_probability: float) -> float:
 def is_low(ids: Sequence[int], log_probability: float, min_score: float | None) -> bool | None:
     """Returns whether a translation scores less than `min_score` a token; None if that is None."""
     return None if min_score is None else token_score(ids, log_probability) < min_score
+
+
+def looks_like_babble(source: Sequence[int], ids: Sequence[int], *, is_cut: bool) -> bool:
+    """Returns whether a translation shows signs of babble, which need no scores.
+
+    Args:
+        source: Tokens of its source, without end token.
+        ids: Its tokens, without end token.
+        is_cut: Whether it ended at its limit.
+
+    Returns:
+        True if it is cut, repeats itself where its source does not, or is far longer or shorter.
+    """
+    shorter, longer = sorted((len(source), len(ids)))
+    if is_cut or longer > _MOST_TIMES * shorter + _MOST_MORE:
+        return True
+    copies = _copies_in_a_row(ids)
+    return copies > _MOST_COPIES and copies > _copies_in_a_row(source)
+
+
+def _copies_in_a_row(ids: Sequence[int]) -> int:
+    """Returns how often one row of tokens stands behind itself at most, 1 for not at all."""
+    if len(ids) - len(set(ids)) < _MOST_COPIES:
+        return 1
+    most = 0
+    for width in range(1, min(_LONGEST_REPEATED, len(ids) // 2) + 1):
+        equal = 0
+        for place in range(width, len(ids)):
+            equal = equal + 1 if ids[place] == ids[place - width] else 0
+            most = max(most, equal // width)
+    return most + 1
 
 
 def calibrated(scores: Iterable[float]) -> float | None:

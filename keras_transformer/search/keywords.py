@@ -47,4 +47,5 @@ class NBestKeywords(SearchKeywords, total=False):
 
     target_prefixes: Sequence[str] | None
     return_attention: bool
+    return_scores: bool
     replace_unk: bool

@@ -238,7 +238,8 @@ class Hypothesis:
         attention: Each token's attention to the source, if it was requested: float32
             `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
         low_confidence: Whether its log-probability a token is below the model's threshold, which
-            the end of training calibrated; None if no threshold is known.
+            the end of training calibrated; None if no threshold is known. Where a search had no
+            scores, whether it shows signs of babble (`looks_like_babble`).
         stop_reason: What ended it: "stop" one of `stop` or `stop_tokens`, "eos" the end token,
             "length" its limit; None of a given text, and where nothing was found.
     """

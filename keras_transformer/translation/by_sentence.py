@@ -106,7 +106,7 @@ def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOption
     # Every part has an end token of its own.
     score = total / length_penalty(len(ids) + len(chosen), search)
     flags = [one.low_confidence for one in chosen]
-    low = None if None in flags else any(flags)
+    low = True if any(flags) else None if None in flags else False
     reasons = {one.stop_reason for one in chosen}
     reason = next((one for one in (None, "length", "eos") if one in reasons), None)
     return Hypothesis(text, ids, score, total, low_confidence=low, stop_reason=reason)
@@ -202,7 +202,7 @@ class SentenceTranslator:
         if options.pop("return_attention", False):
             raise ValueError("attention belongs to one part: ask translate_parts for it.")
         found = self.translate_passages(texts, **options)
-        of_texts = ("target_prefixes", "replace_unk")
+        of_texts = ("target_prefixes", "replace_unk", "return_scores")
         named: dict[str, Any] = {k: v for k, v in options.items() if k not in of_texts}
         search = self.translator.search_options(**named)
         return [join_hypotheses(passage, parts, search) for passage, parts in found]

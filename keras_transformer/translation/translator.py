@@ -4,9 +4,11 @@ order of the texts.
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Unpack
 
+from keras_transformer.search.confidence import looks_like_babble
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import SearchKeywords
@@ -84,6 +86,7 @@ class TextTranslator(TextScorer):
         *,
         target_prefixes: Sequence[str] | None = None,
         return_attention: bool = False,
+        return_scores: bool = True,
         replace_unk: bool = False,
         letterless: Letterless | None = None,
         **options: Unpack[SearchKeywords],
@@ -96,6 +99,8 @@ class TextTranslator(TextScorer):
                 every hypothesis.
             return_attention: Whether each hypothesis gets its `attention` to the source, of which
                 what goes around the model is no part.
+            return_scores: Whether scores are wanted. If not, greedy search may be faster, scores
+                may be NaN, and `low_confidence` then tells of signs of babble.
             replace_unk: Replace each unknown token by the source word that it attends to most.
             letterless: Whether what has no letter is copied around the model ("copy"), translated
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
@@ -117,7 +122,7 @@ class TextTranslator(TextScorer):
         asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
-        hypotheses = self._distinct(asked, prefixes, stops)
+        hypotheses = self._distinct(asked, prefixes, stops, return_scores)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
         if replace_unk:
@@ -219,14 +224,16 @@ class TextTranslator(TextScorer):
         return stops
 
     def _distinct(
-        self, asked: Asked, prefixes: IdRows | None, stops: Stops | None
+        self, asked: Asked, prefixes: IdRows | None, stops: Stops | None, with_scores: bool
     ) -> list[list[Hypothesis]]:
         """Searches; returns hypotheses whose texts differ."""
 
         def search(
             part: Asked, own: IdRows | None, options: SearchOptions
         ) -> list[list[Hypothesis]]:
-            found = part.engine.search(part.sources, options, own, stops=stops)
+            found = part.engine.search(
+                part.sources, options, own, with_scores=with_scores, stops=stops
+            )
             return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
 
         def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
@@ -246,7 +253,8 @@ class TextTranslator(TextScorer):
             source_length = len(begins.source) + len(asked.sources[place]) + 1
             begin = len(begins.target) + (len(prefixes[place]) if prefixes else 0)
             limit = limits.longest_translation(options, source_length)
-            ended.append([end_text(one, self._target, options, begin, limit) for one in own])
+            texts = [end_text(one, self._target, options, begin, limit) for one in own]
+            ended.append([_judged(one, asked.sources[place], asked.options) for one in texts])
         return ended
 
     def _replaced(
@@ -276,3 +284,13 @@ class TextTranslator(TextScorer):
         if len(texts) == len(asked.passages):
             texts = [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
         return self._target.encode(texts)
+
+
+def _judged(one: Hypothesis, source: Sequence[int], options: SearchOptions) -> Hypothesis:
+    """Returns a hypothesis with a judgement of its own where it has no score to be judged by."""
+    if not math.isnan(one.log_probability):
+        return one
+    # A smaller limit than the default was somebody's wish.
+    is_cut = one.stop_reason == "length" and options.max_length >= SearchOptions.max_length
+    low = looks_like_babble(source, one.ids, is_cut=is_cut)
+    return dataclasses.replace(one, low_confidence=low)

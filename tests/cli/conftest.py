@@ -68,7 +68,7 @@ class ShoutingTranslator:
         return [[self._hypothesis(text, rank) for rank in range(count)] for text in texts]
 
     def _hypothesis(self, text: str, rank: int) -> Hypothesis:
-        low = "?" in text
+        low = self.min_score is not None and "?" in text
         return Hypothesis(text.upper() + "!" * rank, [], -0.5 - rank, -1.0 - rank, None, low)
 
 

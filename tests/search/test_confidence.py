@@ -4,7 +4,15 @@ import math
 
 import pytest
 
-from keras_transformer.search.confidence import calibrated, check_min_score, is_low, token_score
+from keras_transformer.search.confidence import (
+    calibrated,
+    check_min_score,
+    is_low,
+    looks_like_babble,
+    token_score,
+)
+
+SOURCE = [11, 12, 13, 14, 15, 16, 17, 18]
 
 
 def test_the_end_token_counts() -> None:
@@ -30,3 +38,39 @@ def test_one_in_a_hundred_lies_below_the_threshold() -> None:
 def test_a_threshold_that_is_no_log_probability_is_refused(wrong: float) -> None:
     with pytest.raises(ValueError, match="min_score is a log-probability a token, .* got"):
         check_min_score(wrong)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [7] * 4,
+        [5, 7, 8, 7, 8, 7, 8, 7, 8, 6],
+        [5, *[1, 2, 3, 4, 5, 6, 7, 8] * 4],
+        list(range(20, 69)),
+    ],
+    ids=["a token", "two tokens", "eight tokens", "far longer"],
+)
+def test_signs_of_babble_need_no_scores(ids: list[int]) -> None:
+    assert looks_like_babble(SOURCE, ids, is_cut=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "ids"),
+    [
+        (SOURCE, []),
+        (SOURCE, [7, 7, 7]),
+        (SOURCE, [5, 7, 8, 7, 8, 7, 8, 6]),
+        (SOURCE, [7, 5, 7, 6, 7, 4, 7]),
+        (SOURCE, list(range(20, 68))),
+        ([9, 9, 9, 9, 5], [7, 7, 7, 7, 6]),
+        ([], []),
+    ],
+    ids=["short", "thrice", "two tokens thrice", "apart", "longer", "as its source", "nothing"],
+)
+def test_what_a_translation_may_say_is_no_babble(source: list[int], ids: list[int]) -> None:
+    assert not looks_like_babble(source, ids, is_cut=False)
+    assert looks_like_babble(source, ids, is_cut=True)
+
+
+def test_a_translation_that_leaves_out_nearly_all_is_babble() -> None:
+    assert looks_like_babble(list(range(100)), list(range(20)), is_cut=False)

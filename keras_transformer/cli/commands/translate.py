@@ -48,7 +48,8 @@ class TranslateOptions:
             each translation.
         min_score: Name on standard error the lines whose best translation has less than this
             log-probability a token; by default the threshold that training calibrated. Without
-            --scores and this flag the first ten of them.
+            --scores and this flag greedy search has no scores: the first ten lines that look like
+            babble are named, which repeat themselves, were cut, or are far too long or short.
         target_prefix: What every translation begins with, whole words.
         target_prefixes: File with what each translation begins with, line by line with the input;
             an empty line for none.
@@ -154,12 +155,8 @@ class _Job:
         self._search = search
         self._options = options
         self._aligning = aligning
-        self._needs_hypotheses = (
-            options.scores
-            or aligning is not None
-            or search.num_hypotheses > 1
-            or translator.min_score is not None
-        )
+        # Greedy search is faster without scores; signs of babble need none.
+        self._with_scores = options.has_scores or options.jsonl or aligning is not None
         self._doubtful: list[int] = []
         self._places = 0
         self._begun: dict[str, Any] = {}
@@ -187,11 +184,6 @@ class _Job:
 
     def _translate(self, lines: Sequence[str]) -> Iterator[str]:
         """Yields `num_hypotheses` output lines for every input line, in order, best first."""
-        if not self._needs_hypotheses:
-            # Where no score is of use, greedy search spares the softmax.
-            options = self._options_of_block()
-            yield from map(_one_line, self.translator.translate(lines, **options))
-            return
         for found in self._hypotheses(lines):
             # An empty line has one candidate only; empty lines keep the count of lines even.
             missing = self._search.num_hypotheses - len(found)
@@ -215,7 +207,7 @@ class _Job:
         """Yields the hypotheses of each line, each with its alignment, if that is wanted, and
         remembers lines of low confidence.
         """
-        options = self._options_of_block()
+        options = self._options_of_block() | {"return_scores": self._with_scores}
         found: Iterable[list[tuple[Hypothesis, str]]]
         if self._aligning is not None:
             found = self._aligning.translate(lines, self._search, **options)

@@ -82,7 +82,7 @@ def test_search_flags_reach_the_translator(run_cli, translator) -> None:
         early_stopping="exact",
         banned_sequences=((7, 8), (9,)),
     )
-    assert translator.search == [asdict(options)]
+    assert translator.search == [{**asdict(options), "return_scores": False}]
 
 
 def test_samples_know_their_place_in_the_whole_input(run_cli, translator) -> None:
@@ -126,14 +126,14 @@ def test_prefixes_match_the_input_line_by_line(
 def test_a_prefix_that_cannot_be_is_named_by_its_line(
     run_cli, translator, monkeypatch, tmp_path
 ) -> None:
-    translate = translator.translate
+    translate = translator.translate_n_best
 
     def refuse(texts, *, target_prefixes=(), **search):
         if "bad" in target_prefixes:
             raise PrefixError(target_prefixes.index("bad"), "has 9 tokens.")
         return translate(texts, **search)
 
-    monkeypatch.setattr(translator, "translate", refuse)
+    monkeypatch.setattr(translator, "translate_n_best", refuse)
     (tmp_path / "prefixes").write_text("so\n\nthen\nbad\n", encoding="utf-8")
     flags = ["--target-prefixes", tmp_path / "prefixes", "--block-lines", 2]
     result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\nd\n")
@@ -144,7 +144,7 @@ def test_a_prefix_that_cannot_be_is_named_by_its_line(
 
 
 def test_of_two_bad_lines_the_first_is_named(run_cli, translator, monkeypatch, tmp_path) -> None:
-    translate = translator.translate
+    translate = translator.translate_n_best
 
     def refuse(texts, *, target_prefixes=(), **search):
         if "long" in texts:
@@ -153,7 +153,7 @@ def test_of_two_bad_lines_the_first_is_named(run_cli, translator, monkeypatch, t
             raise PrefixError(target_prefixes.index("bad"), "has 9 tokens.")
         return translate(texts, **search)
 
-    monkeypatch.setattr(translator, "translate", refuse)
+    monkeypatch.setattr(translator, "translate_n_best", refuse)
     (tmp_path / "prefixes").write_text("so\nbad\n\n\n", encoding="utf-8")
     flags = ["--target-prefixes", tmp_path / "prefixes"]
     result = run_cli("translate", "model", *flags, stdin=b"a\nb\nc\nlong\n")
@@ -274,10 +274,11 @@ def test_each_block_is_answered_before_the_next_is_read() -> None:
         "import sys\n"
         "from keras_transformer import cli\n"
         "from keras_transformer.cli.commands import translate\n"
+        "from keras_transformer.search.options import Hypothesis\n"
         "class Shouting:\n"
         "    min_score = None\n"
-        "    def translate(self, texts, **search):\n"
-        "        return [text.upper() for text in texts]\n"
+        "    def translate_n_best(self, texts, **search):\n"
+        "        return [[Hypothesis(text.upper(), [], 0.0, 0.0)] for text in texts]\n"
         "translate.open_translator = lambda *_, **__: Shouting()\n"
         "sys.exit(cli.main(['translate', 'model', '--block-lines', '1']))\n"
     )
