@@ -93,7 +93,9 @@ def test_translating_an_export_imports_no_tensorflow(text, exported) -> None:
         done = subprocess.run(
             [sys.executable, "-c", program], stdin=stdin, capture_output=True, check=False
         )
-    assert (done.returncode, done.stderr) == (0, b"")
+    # The model has hardly learnt: what it says over and over is told.
+    assert done.returncode == 0
+    assert not done.stderr or done.stderr.startswith(b"low confidence in ")
     assert done.stdout.count(b"\n") == 3
 
 
@@ -215,7 +217,7 @@ LONG = b"beta alpha\n" + b"alpha beta " * 700 + b"\nzeta\n"
 
 def test_one_very_long_line_ends_no_job(run_cli, exported) -> None:
     result = run_cli("translate", exported, "--max-length", 8, stdin=LONG)
-    assert (result.code, result.err) == (0, "")
+    assert (result.code, result.err) == (0, "low confidence in 3 of 3 lines: 1, 2, 3\n")
     assert result.out.count("\n") == 3
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from keras_transformer.export import OnnxTranslator, export_onnx
 from keras_transformer.search.options import Hypothesis
+from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
 
@@ -138,3 +139,19 @@ def test_a_forced_unknown_token_gives_way_too(copier: TextTranslator) -> None:
     assert copier.translate(["you buy the birds"], **options) == ["you buy the"]
     found = copier.translate(["you buy the birds"], replace_unk=True, **options)
     assert found == ["you buy the birds"]
+
+
+def test_without_scores_ids_are_the_same_and_babble_is_looked_for(
+    translator: TextTranslator, texts: list[str]
+) -> None:
+    scored = translator.translate_n_best(texts, max_length=45)
+    plain = translator.translate_n_best(texts, max_length=45, return_scores=False)
+    assert [[one.ids for one in few] for few in plain] == [
+        [one.ids for one in few] for few in scored
+    ]
+    unscored = [one for [one] in plain if np.isnan(one.log_probability)]
+    assert all(isinstance(one.low_confidence, bool) for one in unscored)
+    whole = SentenceTranslator(translator).translate_n_best(
+        [" ".join(texts)], max_length=45, return_scores=False
+    )
+    assert len(whole) == 1 and np.isnan(whole[0][0].score) == bool(unscored)
