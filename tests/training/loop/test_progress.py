@@ -85,7 +85,7 @@ def test_figures_of_training_stand_at_their_updates_over_a_resume(run, record, n
     np.testing.assert_allclose([value for _, value in found], record[name], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["loss", "token_accuracy", "perplexity", "bleu"])
+@pytest.mark.parametrize("name", ["loss", "token_accuracy", "perplexity", "bleu", "chrf"])
 def test_figures_of_validation_have_the_same_names(run, record, name: str) -> None:
     found = points(read(run, "validation"), name)
     assert [step for step, _ in found] == STEPS
@@ -99,7 +99,8 @@ def test_no_other_figures_are_written(run) -> None:
         "learning_rate",
         "tokens_per_second",
     }
-    assert set(read(run, "validation").Tags()["tensors"]) == {*names, "bleu", "translations"}
+    of_translations = {"bleu", "chrf", "translations"}
+    assert set(read(run, "validation").Tags()["tensors"]) == names | of_translations
 
 
 def test_samples_are_a_table_of_source_reference_and_translation(run, corpus: Corpus) -> None:
