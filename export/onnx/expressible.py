@@ -1,75 +1,27 @@
-"""Which options of a model its graphs can hold: a config and a form come in; an error leaves that
-names the options which nothing can be exported with.
+"""What the emitted graphs of "onnxruntime" and "native", and their conversion to float16, hold of a
+model: computed from what the emitters of its parts say, each beside its code.
+
+A field that no emitter names must have its default, so that a new option is refused by name until
+one knows it.
 """
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
+from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.config.stack import StackConfig
+from keras_transformer.config.transformer import TransformerConfig
+from keras_transformer.export.onnx.heads import of_encoders, vocabulary
+from keras_transformer.export.onnx.layers import embedding, norms, recurrence, stack
+from keras_transformer.export.onnx.layers.attention import kinds, relative, rotary
 
-# What the emitted graphs of "onnxruntime" and "native" read from the model, as does the conversion
-# to float16. A field that is not named here must have its default, so that a new option is refused
-# until they know it.
-_EMITTED = frozenset(
-    {
-        "source_vocab_size",
-        "target_vocab_size",
-        "model_dim",
-        "feed_forward_dim",
-        "num_heads",
-        "key_dim",
-        "value_dim",
-        "num_encoder_layers",
-        "num_decoder_layers",
-        "decoder_recurrence",
-        "dropout",
-        "attention_dropout",
-        "activation_dropout",
-        "activation",
-        "norm",
-        "layer_norm_epsilon",
-        "norm_kind",
-        "gated_feed_forward",
-        "use_bias",
-        "scale_attention",
-        "num_key_value_heads",
-        "rotary_base",
-        "relative_buckets",
-        "relative_per_block",
-        "relative_max_distance",
-        "positions",
-        "max_positions",
-        "position_offset",
-        "sinusoid_layout",
-        "scale_embeddings",
-        "embedding_norm",
-        "share_embeddings",
-        "logit_bias",
-        "special_ids",
-        "marks",
-        # Of models with one stack.
-        "vocab_size",
-        "num_layers",
-        "num_token_types",
-        "pooler",
-        "pooler_activation",
-        "keep_pooler",
-        "head",
-        "labels",
-        "pooling",
-        "dense",
-        "unit_vectors",
-        "prompts",
-        "default_prompt",
-        "max_row_length",
-        "multi_label",
-        "pair_separators",
-        "tied_head",
-    }
-)
+EMITTERS = (kinds, rotary, relative, recurrence, stack, norms, embedding, vocabulary, of_encoders)
 
 
-def unsupported(config: ModelConfig, target: str, precision: str) -> list[str]:
-    """Returns the fields of a config that a form of the graphs cannot hold.
+def unsupported(config: ModelConfig, target: str, precision: str) -> dict[str, Any]:
+    """Returns the fields that a form of the graphs cannot hold, of a config and of its blocks.
 
     Args:
         config: The model's config.
@@ -78,20 +30,43 @@ def unsupported(config: ModelConfig, target: str, precision: str) -> list[str]:
         precision: One of `settings.PRECISIONS`.
     """
     if target == "portable" and precision == "float32":
-        return []
-    fields = dataclasses.fields(config)
-    return [
-        field.name
-        for field in fields
-        if field.name not in _EMITTED and getattr(config, field.name) != field.default
-    ]
+        return {}
+    # The blocks say it of what these names stand for.
+    of_blocks = {field.name for field in dataclasses.fields(BlockOptions)}
+    own = ((name, value) for name, value in _not_held(config) if name not in of_blocks)
+    blocks = (block for stack in _stacks(config) for block in stack.blocks)
+    return dict([*own, *(found for block in blocks for found in _lacking(block))])
+
+
+def _stacks(config: ModelConfig) -> tuple[StackConfig, ...]:
+    if isinstance(config, TransformerConfig):
+        return config.encoder, config.decoder
+    return (config.stack,)
+
+
+def _lacking(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the fields that are not held of a value and of the values that it is made of."""
+    yield from _not_held(value)
+    for field in dataclasses.fields(value):
+        part = getattr(value, field.name)
+        if dataclasses.is_dataclass(part):
+            yield from _lacking(part)
+
+
+def _not_held(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the fields of a value that no emitter holds, unless they have their default."""
+    statements = [one for emitter in EMITTERS for one in emitter.HOLDS.items()]
+    held = {name for kind, names in statements if isinstance(value, kind) for name in names}
+    for field in dataclasses.fields(value):
+        if field.name not in held and getattr(value, field.name) != field.default:
+            yield field.name, getattr(value, field.name)
 
 
 def check_expressible(config: ModelConfig, target: str, precision: str) -> None:
     """Raises a ValueError that names the fields which a form of the graphs cannot hold."""
     fields = unsupported(config, target, precision)
     if fields:
-        values = ", ".join(f"{name}={getattr(config, name)!r}" for name in fields)
+        values = ", ".join(f"{name}={value!r}" for name, value in fields.items())
         raise ValueError(
             f"{target} graphs in {precision} cannot hold {values}: export with target='portable' "
             "in float32, or as a SavedModel."

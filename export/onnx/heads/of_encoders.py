@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.text_vectors import SHORTEST, Pooling, poolings_of
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.specs import LOGITS
@@ -18,6 +19,20 @@ from keras_transformer.models.encoder_only import EncoderOnly
 
 # The operator of each `pooler_activation`.
 _POOLERS = {"tanh": "Tanh", "relu": "Relu"}
+
+HOLDS: dict[type, set[str]] = {
+    EncoderConfig: {
+        "pooler",
+        "pooler_activation",
+        "keep_pooler",
+        "head",
+        "labels",
+        "multi_label",
+        "pooling",
+        "dense",
+        "unit_vectors",
+    }
+}
 
 
 def rows_that_are_read(

@@ -7,6 +7,8 @@ the states have ones there: so every way to multiply and to rank, in bytes too, 
 
 import numpy as np
 
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import DecoderParts
 from keras_transformer.export.onnx.layers.linear import weight_array
@@ -17,6 +19,11 @@ _PARTS = 32
 # A bias below this, such as -inf, forbids a token: no search takes one of this bias either, and its
 # parts and their steps in bytes are finite.
 LOWEST_BIAS = -1e9
+
+HOLDS: dict[type, set[str]] = {
+    TransformerConfig: {"target_vocab_size", "share_embeddings", "logit_bias"},
+    DecoderConfig: {"tied_head", "logit_bias"},
+}
 
 
 def product_width(model_dim: int, *, has_bias: bool) -> int:

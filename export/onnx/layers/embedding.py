@@ -4,6 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.config.embedding import EmbeddedConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.single_stack import SingleStackConfig
+from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
@@ -11,6 +15,22 @@ from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
+
+HOLDS: dict[type, set[str]] = {
+    EmbeddedConfig: {
+        "positions",
+        "max_positions",
+        "position_offset",
+        "sinusoid_layout",
+        "scale_embeddings",
+        "embedding_norm",
+        "special_ids",
+    },
+    SingleStackConfig: {"vocab_size", "num_layers"},
+    EncoderConfig: {"num_token_types", "pair_separators", "max_row_length", "prompts"}
+    | {"default_prompt"},
+    TransformerConfig: {"source_vocab_size", "marks", "num_encoder_layers", "num_decoder_layers"},
+}
 
 
 def embed_tokens(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:

@@ -4,9 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.config.stack import NormConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.variants.rms_norm import RMSNorm
+
+HOLDS: dict[type, set[str]] = {NormConfig: {"kind", "place", "epsilon"}}
 
 
 def normalized(graph: GraphBuilder, states: str, norm: Any, more: np.ndarray | None = None) -> str:

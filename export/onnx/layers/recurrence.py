@@ -9,11 +9,17 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from keras_transformer.config.stack import RecurrenceConfig
+from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.layers.variants.ssru import SSRU
 
+HOLDS: dict[type, set[str]] = {
+    RecurrenceConfig: {"kind", "use_bias"},
+    TransformerConfig: {"decoder_recurrence"},
+}
 # The states of a row that a cache holds.
 STATES = 2
 

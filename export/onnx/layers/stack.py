@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_transformer.config.stack import BlockConfig, FeedForwardConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
@@ -16,6 +17,11 @@ from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.variants.ssru import SSRU
+
+HOLDS: dict[type, set[str]] = {
+    FeedForwardConfig: {"hidden_dim", "activation", "dropout", "gated", "use_bias"},
+    BlockConfig: {"feed_forward", "norm"},
+}
 
 
 class Parts(NamedTuple):

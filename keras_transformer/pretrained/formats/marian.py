@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.config.transformer import Recurrence
+from keras_transformer.config.stack import Recurrence
 from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_search import left_out, read_search

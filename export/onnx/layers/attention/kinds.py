@@ -2,12 +2,28 @@
 
 from typing import Any
 
+from keras_transformer.config.stack import AttentionConfig, BlockConfig
 from keras_transformer.layers.attention import MultiHeadAttention
 
 # The value of a masked score: far below any score, far above float32's lowest number.
 MASKED = -1e9
 # GroupQueryAttention requires a head's width to be a multiple of this.
 _GROUPED_WIDTH = 8
+
+
+# What all of them hold of attention; see `expressible`.
+HOLDS: dict[type, set[str]] = {
+    AttentionConfig: {
+        "num_heads",
+        "key_dim",
+        "value_dim",
+        "num_key_value_heads",
+        "dropout",
+        "use_bias",
+        "scale",
+    },
+    BlockConfig: {"own", "source", "dropout"},
+}
 
 
 def named(prefix: str, number: int) -> tuple[str, str]:

@@ -4,10 +4,16 @@ Keras layer and returns what is added to scores, computed once in each run of a 
 
 import numpy as np
 
+from keras_transformer.config.stack import AttentionConfig, RelativeBiasConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.variants.relative_bias import RelativeBias
+
+HOLDS: dict[type, set[str]] = {
+    AttentionConfig: {"relative_bias"},
+    RelativeBiasConfig: {"buckets", "max_distance", "per_block"},
+}
 
 
 def sequence_bias(graph: GraphBuilder, relative: RelativeBias | None, ids: str) -> str | None:

@@ -4,12 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keras_transformer.config.stack import AttentionConfig, RotaryConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.rotary import rates
+
+HOLDS: dict[type, set[str]] = {AttentionConfig: {"rotary"}, RotaryConfig: {"base"}}
 
 
 def turned(
