@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.texts.train import train_texts
     from keras_transformer.translation.by_sentence import SentenceTranslator
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Corpus",

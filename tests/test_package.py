@@ -120,6 +120,9 @@ def test_version_is_the_installed_one() -> None:
     assert keras_transformer.__version__ == project["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert str(citation["version"]) == project["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    [newest, *_] = re.findall(r"^## (\d\S+)", changes, flags=re.MULTILINE)
+    assert newest == project["version"]
 
 
 def test_the_bare_install_needs_four_packages() -> None:
