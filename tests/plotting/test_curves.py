@@ -102,3 +102,20 @@ def test_a_directory_without_a_record_is_named(tmp_path: Path) -> None:
 def test_a_run_without_a_round_is_named(make_run) -> None:
     with pytest.raises(ValueError, match="has no finished round yet"):
         learning_curves([make_run("a", {"step": []})])
+
+
+def test_a_classifier_has_an_accuracy_also_under_the_names_of_before(make_run) -> None:
+    history = {"step": [1, 2], "loss": [0.7, 0.5], "val_loss": [0.6, 0.5]}
+    before = make_run("a", {**history, "val_token_accuracy": [0.5, 0.8], "perplexity": [2.0, 1.6]})
+    now = make_run("b", {**history, "val_accuracy": [0.6, 0.9]})
+    for run in (before, now):
+        (run / "config.json").write_text(json.dumps({"head": "classification"}))
+    figure = learning_curves([before, now])
+    assert [values for _, _, values in lines(panel(figure, "Accuracy"))] == [
+        [],
+        [0.5, 0.8],
+        [],
+        [0.6, 0.9],
+    ]
+    assert panel(figure, "Loss").get_ylabel() == "nats per text"
+    assert not [axes for axes in figure.axes if axes.get_title() == "Perplexity"]
