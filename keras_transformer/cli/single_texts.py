@@ -128,7 +128,7 @@ def train_on_texts(
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
     if run.task == "embed":
-        options.check_in_batch()
+        options.check_own_loss("embed, which tells each text from all others of its batch")
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     if given.data == "prepared":

@@ -129,6 +129,8 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is {what}: give --task masked-lm or causal-lm."
             )
+    if given["multi_label"]:
+        raise ValueError("--multi-label is for --task classify with --train-tsv.")
     if run.preset not in (None, *PRESETS):
         raise ValueError(
             f"--preset {run.preset} is not for --task translation, which takes "

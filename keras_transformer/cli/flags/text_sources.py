@@ -70,12 +70,15 @@ class PlainText:
             classify {"label", "text"}, and "second_text" for pairs; for embed {"text",
             "second_text"}; for tag {"words", "tags"}.
         valid_jsonl: Validation files with a JSON object a line.
+        multi_label: Whether a text has any number of labels (classify, in --train-tsv): commas
+            between them, and nothing before the tab of a text that has none.
     """
 
     train_text: list[Path] = field(default_factory=list)
     valid_text: list[Path] = field(default_factory=list)
     train_jsonl: list[Path] = field(default_factory=list)
     valid_jsonl: list[Path] = field(default_factory=list)
+    multi_label: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,8 @@ class TextFlags(PlainText):
     def check(self, task: str) -> None:
         """Raises `ValueError` if a task lacks its text, or has that of another one."""
         form = _FORMS.get(task, _PLAIN)
+        if self.multi_label and (task != "classify" or not self.train_tsv or self.valid_jsonl):
+            raise ValueError("--multi-label is for --task classify with --train-tsv.")
         owners = dict.fromkeys(("tfds_name", "tfds_dir", "tfds_download"), "tfds")
         for name, owner in (owners | {"prepared": "prepared"}).items():
             if getattr(self, name) and self.data != owner:
@@ -140,6 +145,8 @@ class TextFlags(PlainText):
         files = json_lines or getattr(self, f"{use}_{form.files}")
         if not files:
             return None
+        if self.multi_label:
+            return read_labelled(files, multi_label=True)
         return form.read_json(files) if json_lines else form.read(files)
 
     def _check_named(self, task: str, form: _Form) -> None:

@@ -4,7 +4,7 @@ needs TensorFlow.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
 
@@ -61,6 +61,8 @@ class LabelledTexts:
         second: The second of each pair; None for single texts.
         origin: Where they come from, for messages.
         notes: What their reader recognised, such as a header, in lines to show.
+        multi_label: Whether each label is any number of names with commas between them; none for a
+            text that has no label.
 
     A text without words and without a label stands for a blank line: it has no class, and training
     drops and counts it.
@@ -78,6 +80,7 @@ class LabelledTexts:
     second: Sequence[str] | None
     origin: str
     notes: tuple[str, ...] = ()
+    multi_label: bool = False
 
     def __post_init__(self) -> None:
         counts = {len(part) for part in (self.labels, self.first, self.second) if part is not None}
@@ -97,8 +100,12 @@ class LabelledTexts:
     @property
     def label_counts(self) -> dict[str, int]:
         """How many texts have each label."""
-        pairs = zip(self.labels, self.first, strict=True)
-        return dict(Counter(label for label, text in pairs if label or text))
+        named = (self.names_of(place) for place in self.filled)
+        return dict(Counter(label for names in named for label in names))
+
+    def names_of(self, place: int) -> tuple[str, ...]:
+        """Returns the different labels of the text at a place, from 0: one, or any number."""
+        return names_in(self.labels[place]) if self.multi_label else (self.labels[place],)
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -110,7 +117,7 @@ class LabelledTexts:
         """Returns all that do not stand for a blank line."""
         parts = (self.labels, self.first, self.second)
         labels, first, second = (part and [part[place] for place in self.filled] for part in parts)
-        return LabelledTexts(labels or [], first or [], second, self.origin, self.notes)
+        return replace(self, labels=labels or [], first=first or [], second=second)
 
     def __len__(self) -> int:
         """Returns the number of texts or pairs, blank lines included."""
@@ -143,19 +150,27 @@ class LabelledCorpus:
 
     def __post_init__(self) -> None:
         classes = self.train.classes
-        if len(classes) < 2:
+        is_multi = self.train.multi_label
+        if is_multi and not classes:
+            raise ValueError(f"no text of {self.train.origin} has a label")
+        if len(classes) < 2 and not is_multi:
             raise ValueError(
                 f"a classifier needs two or more labels, and {self.train.origin} has only "
                 f"{classes[0]!r}"
             )
         if self.valid is None:
             return
+        if self.valid.multi_label != is_multi:
+            raise ValueError(
+                f"{self.train.origin} and {self.valid.origin} must both have multi_label={is_multi}"
+            )
         for place in self.valid.filled:
-            if (label := self.valid.labels[place]) not in classes:
-                raise ValueError(
-                    f"{self.valid.origin}: the label {label!r} of text {place + 1} is not in the "
-                    f"training texts, which have {_listed(classes)}"
-                )
+            for label in self.valid.names_of(place):
+                if label not in classes:
+                    raise ValueError(
+                        f"{self.valid.origin}: the label {label!r} of text {place + 1} is not in "
+                        f"the training texts, which have {_listed(classes)}"
+                    )
         if (self.train.second is None) != (self.valid.second is None):
             raise ValueError(
                 f"{self.train.origin} and {self.valid.origin} must both hold single texts or both "
@@ -178,6 +193,16 @@ def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     require_files(files)
     lines = [line for path in files for line in iter_lines(path)]
     return Texts(lines, ", ".join(map(str, files)))
+
+
+def names_in(label: str) -> tuple[str, ...]:
+    """Returns the different names that commas separate in a label, in order.
+
+    Example:
+        >>> names_in("joy, love,joy"), names_in("")
+        (('joy', 'love'), ())
+    """
+    return tuple(dict.fromkeys(name for one in label.split(",") if (name := one.strip())))
 
 
 def _listed(classes: Sequence[str], most: int = 10) -> str:

@@ -244,15 +244,16 @@ class TrainOptions:
                 "prepared, or set rehearsal to 0."
             )
 
-    def check_in_batch(self) -> None:
-        """Raises `ValueError` if an option does not go with negatives from the batch."""
+    def check_own_loss(self, owner: str) -> None:
+        """Raises `ValueError` if an option is for the cross-entropy of tokens and classes alone.
+
+        Args:
+            owner: What is learnt with another loss, for the message.
+        """
         for name in ("label_smoothing", "r_drop", "micro_batches", "strategy"):
             value, needed = getattr(self, name), {"micro_batches": 1, "strategy": None}.get(name, 0)
             if value is not None and value != needed:
-                raise ValueError(
-                    f"{name}={value!r} is not for embed, which tells each text from all others of "
-                    f"its batch: leave it at {needed}."
-                )
+                raise ValueError(f"{name}={value!r} is not for {owner}: leave it at {needed}.")
 
     def check_word_level(self) -> None:
         """Raises `ValueError` if an option does not go with a teacher's distributions."""

@@ -31,16 +31,17 @@ def in_trained_order(head: dict[str, Any], trained: ModelConfig | None) -> dict[
         trained: The config of the run to start from, if there is one.
 
     Raises:
-        ValueError: The trained model gives a text any number of these labels, which no task does.
+        ValueError: The trained model gives a text any number of these labels, and each is to have
+            one.
     """
     labels = getattr(trained, "labels", ())
-    if getattr(trained, "multi_label", False):
+    if getattr(trained, "multi_label", False) and not head.get("multi_label"):
         parts = {part.strip() for label in head.get("labels", ()) for part in label.split(",")}
         if parts & {*labels}:
             raise ValueError(
                 "the run to start from gives a text any number of labels (multi_label=True), and "
-                "training here gives each exactly one: train it with `compile` and `fit` "
-                "(docs/with_keras.md), or give the classes other names."
+                "each text is to have exactly one: give --multi-label (LabelledTexts with "
+                "multi_label=True), or give the classes other names."
             )
         return head
     if not labels or {*labels} != {*head.get("labels", ())}:

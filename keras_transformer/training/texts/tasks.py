@@ -18,6 +18,7 @@ from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
+from keras_transformer.data.objectives.label_sets import LabelSets
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
@@ -30,7 +31,13 @@ from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
-from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
+from keras_transformer.data.sources.texts import (
+    LabelledCorpus,
+    LabelledTexts,
+    TextCorpus,
+    Texts,
+    names_in,
+)
 from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.texts.options import TextOptions
@@ -136,10 +143,20 @@ def _classify(
             "pairs of texts need num_token_types=2 or pair_separators=2, which tell the second "
             f"text from the first, got {config.num_token_types} and {config.pair_separators}."
         )
-    objective = Classes(config.num_token_types > 1)
-    return encode_for_encoder(
-        texts, tokenizer, objective, length, config.labels, config.pair_separators
-    )
+    objective: Objective = Classes(config.num_token_types > 1)
+    classes = config.labels
+    if texts.multi_label:
+        # Each set of labels is a class, by the string that spells it.
+        classes = tuple(dict.fromkeys(texts.labels))
+        named = (names_in(one) for one in classes)
+        sets = tuple(tuple(int(label in one) for label in config.labels) for one in named)
+        objective = LabelSets(sets, config.num_token_types > 1)
+    return encode_for_encoder(texts, tokenizer, objective, length, classes, config.pair_separators)
+
+
+def _class_head(corpus: LabelledCorpus, options: TextOptions) -> dict[str, Any]:
+    several = {"multi_label": True} if corpus.train.multi_label else {}
+    return {"head": "classification", "labels": corpus.train.classes, **several}
 
 
 def _tag(
@@ -195,7 +212,7 @@ KINDS: dict[str, TextKind] = {
     "classify": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus, options: {"head": "classification", "labels": corpus.train.classes},
+        _class_head,
         _classify,
         corpus=LabelledCorpus,
     ),

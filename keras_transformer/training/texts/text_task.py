@@ -27,6 +27,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.class_weights import balanced_weights, counted, listed
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
+from keras_transformer.training.texts.multi_label_model import MultiLabelTrainingModel
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
@@ -75,7 +76,14 @@ class TextTask:
         self.options.check_validation(has_valid=self.corpus.valid is not None)
         self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.kind.has_in_batch_negatives:
-            self.options.check_in_batch()
+            self.options.check_own_loss("embed, which tells each text from all others of its batch")
+        if self._is_multi_label:
+            self.options.check_own_loss("texts with any number of labels")
+            if self.text_options.class_weights:
+                raise ValueError(
+                    "class_weights is for texts with one label each, and these have any number: "
+                    "leave it out."
+                )
         if self.options.subword_sampling:
             raise ValueError("subword_sampling is for translation: leave it out.")
         self.options.check_translations(self.name)
@@ -157,10 +165,15 @@ class TextTask:
         return {"transfer": self.transfer, **found} if self.transfer else found
 
     def to_train(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> TrainingModel:
-        """Adds cross-entropy over the head's choices or the batch's texts, or R-Drop."""
+        """Adds cross-entropy over the head's choices or the batch's texts, or of each label, or
+        R-Drop.
+        """
         if self.kind.has_in_batch_negatives:
             choose_trained_weights(model, plan, self.fresh())
             return EmbeddingTrainingModel(model)
+        if self._is_multi_label:
+            choose_trained_weights(model, plan, self.fresh())
+            return MultiLabelTrainingModel(model)
         to_train = training_model(model, plan, self.fresh())
         if self.text_options.class_weights and isinstance(data.train, EncodedTexts):
             labels = getattr(model.config, "labels", ())
@@ -177,6 +190,10 @@ class TextTask:
 
     def calibrate(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> None:
         """Returns None: there are no translations to score."""
+
+    @property
+    def _is_multi_label(self) -> bool:
+        return getattr(self.corpus.train, "multi_label", False)
 
     @property
     def _labels_noun(self) -> str:

@@ -126,4 +126,4 @@ def test_an_export_embeds_as_the_run_does(embed, tmp_path: Path, pooling: str) -
 )
 def test_what_does_not_go_with_negatives_of_a_batch_is_refused(values: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        TrainOptions(**{"label_smoothing": 0.0, **values}).check_in_batch()
+        TrainOptions(**{"label_smoothing": 0.0, **values}).check_own_loss("embed, as said")

@@ -183,7 +183,7 @@ def _test(
     for note in (*texts.notes, *[f"{path}: {blank:,} blank lines are left out"] * bool(blank)):
         print(note, file=sys.stderr)
     labels = encoder.config.labels
-    right = [_labels_in(one) if threshold is not None else [one] for one in texts.labels]
+    right = [list(texts.names_of(place)) for place in range(len(texts))]
     # Before any text is read by the model.
     class_scores(right, right, labels)
     pairs = zip(texts.first, texts.second or (), strict=False)
@@ -195,10 +195,6 @@ def _test(
     except LongTextError as error:
         raise ValueError(about_line(error, filled[error.index] + 1, str(path))) from error
     return class_scores([list(one.chosen) for one in found], right, labels)
-
-
-def _labels_in(column: str) -> list[str]:
-    return [label for one in column.split(",") if (label := one.strip())]
 
 
 def _report(scores: ClassScores) -> str:

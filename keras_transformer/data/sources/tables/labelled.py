@@ -22,7 +22,7 @@ def read_labelled(
 
     Args:
         paths: One path, or several in order; UTF-8, plain or gzip; CSV if they are called so.
-        multi_label: Whether a text may have no label; several are one string, as they stand.
+        multi_label: Whether a text has any number of labels, with commas between them.
 
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
@@ -49,7 +49,8 @@ def read_labelled(
         raise ValueError(f"the corpus is empty: no line in {origin}")
     filled = (columns or [""] * width for columns in found)
     labels, first, *second = map(tuple, zip(*filled, strict=True))
-    return LabelledTexts(labels, first, second[0] if second else None, origin, tuple(notes))
+    seconds = second[0] if second else None
+    return LabelledTexts(labels, first, seconds, origin, tuple(notes), multi_label)
 
 
 def _named_rows(table: Table) -> tuple[Rows, list[str]]:
