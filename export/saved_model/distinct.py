@@ -3,6 +3,8 @@ wider searches, in a graph, as `search.distinct` does outside.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 import tensorflow as tf
 
@@ -15,8 +17,14 @@ from .translation import Found
 
 # The texts of hypotheses, string `(rows, N)`, best first, and "" for missing ones; and the rest.
 TextsFound = tuple[Tensor, Found]
-# Takes places of sources int32 `(rows,)` and options; returns the hypotheses of each.
-SearchAgain = Callable[[Tensor, SearchOptions], TextsFound]
+
+
+class SearchAgain(Protocol):
+    """Takes places of sources int32 `(rows,)`; returns the hypotheses of each."""
+
+    def __call__(self, places: Tensor, options: SearchOptions) -> TextsFound:
+        """Searches with these options."""
+        ...
 
 
 def distinct(texts: Tensor, found: Found, count: int) -> TextsFound:
@@ -62,7 +70,7 @@ def filled_up(search: SearchAgain, batch: Tensor, options: SearchOptions) -> Tex
     chosen = distinct(texts, found, options.num_hypotheses)
     for wider in wider_searches(options):
         is_short = all_kept & (chosen[1].scores[:, -1] <= LOWEST)
-        chosen = _with_more(chosen, is_short, lambda places, wider=wider: search(places, wider))
+        chosen = _with_more(chosen, is_short, partial(search, options=wider))
     return chosen
 
 

@@ -134,8 +134,8 @@ def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
     Raises:
         ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
-    names = ("num_hypotheses", "sample", *_DRAWS, "stop")
-    names = [name for name in names if name in inputs]
+    known = ("num_hypotheses", "sample", *_DRAWS, "stop")
+    names = [name for name in known if name in inputs]
     columns = [_values(inputs[name]) for name in names]
     found = []
     for number in range(rows):

@@ -48,10 +48,10 @@ def test_a_graph_fills_up_as_the_filled_up_outside_does(
     def search(places: Sequence[int], own: SearchOptions) -> list[list[Hypothesis]]:
         return [found[own.beam_size][place] for place in places]
 
-    def search_in_graph(places: tf.Tensor, own: SearchOptions) -> tuple[tf.Tensor, Found]:
-        rows = search(places.numpy().tolist(), own)
+    def search_in_graph(places: tf.Tensor, options: SearchOptions) -> tuple[tf.Tensor, Found]:
+        rows = search(places.numpy().tolist(), options)
         missing = Hypothesis("", [0], LOWEST, LOWEST)
-        grid = [row + [missing] * (own.beam_size - len(row)) for row in rows]
+        grid = [row + [missing] * (options.beam_size - len(row)) for row in rows]
         texts, *parts = (
             tf.constant([[getattr(one, name) for one in row] for row in grid])
             for name in ("text", "ids", "score", "log_probability")
