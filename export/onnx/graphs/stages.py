@@ -129,13 +129,13 @@ class StagedEncoder:
             added = {name: bias for name, bias in biases if name}
             return {ENCODED: states, _MASK.name: attention_mask(keep), **added}
 
-        outputs = [self.states, _MASK, *map(self._bias, sorted({*self.biases} - {""}))]
+        outputs = [self.states, _MASK, *map(_bias, sorted({*self.biases} - {""}))]
         relative = [one for one in (self.stack.relative, *self.stack.relatives) if one is not None]
         weights = [weight for layer in (embeddings, *relative) for weight in layer.weights]
         return Stage(("entry", self.stack), enter, (self.ids, outputs), weights)
 
     def block(self, number: int) -> Stage:
-        """From a block's states to the next one's; all blocks are equal but for their weights."""
+        """From a block's states to the next one's; those of one config differ in weights only."""
         block: EncoderBlock = self.stack.blocks[number]
         has_bias = bool(self.biases[number])
 
@@ -143,9 +143,12 @@ class StagedEncoder:
             states, mask = given[ENCODED], given[_MASK.name]
             return {_AFTER: block(states, mask, bias=given.get(_BIAS), training=False)}
 
-        inputs = [self.states, _MASK, *([self._bias(_BIAS)] if has_bias else [])]
+        inputs = [self.states, _MASK, *([_bias(_BIAS)] if has_bias else [])]
         return Stage(
-            ("block", self.stack), run, (inputs, [replace(self.states, name=_AFTER)]), block.weights
+            ("block", block.config),
+            run,
+            (inputs, [replace(self.states, name=_AFTER)]),
+            block.weights,
         )
 
     def final_norm(self) -> Stage:
@@ -161,10 +164,14 @@ class StagedEncoder:
     @property
     def biases(self) -> list[str]:
         """A name for what each block adds to its scores; empty where it adds nothing."""
-        if self.stack.relatives:
-            return [f"{_BIAS}_{number}" for number in range(self.stack.num_layers)]
-        return ["" if self.stack.relative is None else f"{_BIAS}_shared"] * self.stack.num_layers
+        shared, numbers = self.stack.relative, range(len(self.stack.blocks))
+        relatives = map(self.stack.relative_of, numbers)
+        return [
+            "" if one is None else f"{_BIAS}_shared" if one is shared else f"{_BIAS}_{number}"
+            for number, one in zip(numbers, relatives, strict=True)
+        ]
 
-    def _bias(self, name: str) -> TensorSpec:
-        shape = (1, self.stack.num_heads, "length", "length")
-        return TensorSpec(name=name, dtype="float32", shape=shape)
+
+def _bias(name: str) -> TensorSpec:
+    shape = (1, "heads", "length", "length")
+    return TensorSpec(name=name, dtype="float32", shape=shape)
