@@ -39,7 +39,7 @@ class Paper:
         if layer is None:
             return None
         matrix = np.asarray(layer.matrix, np.float64)
-        biases = np.empty((layer.config.num_heads, length, length))
+        biases = np.empty((layer.num_heads, length, length))
         for query in range(length):
             for key in range(length):
                 biases[:, query, key] = matrix[cls.relative_bucket(layer, key - query)]
