@@ -12,13 +12,12 @@ from keras_transformer.suggestions import did_you_mean, suggests_arguments
 
 if TYPE_CHECKING:
     from keras_transformer.artefact.manifest import Manifest
+    from keras_transformer.export.onnx.export import export_onnx
+    from keras_transformer.export.onnx.from_run import export_run
+    from keras_transformer.export.pretrained.export import export_pretrained
+    from keras_transformer.export.saved_model.export import export_saved_model
     from keras_transformer.runtime.translator import OnnxTranslator
     from keras_transformer.search.options import Hypothesis
-
-    from .onnx.export import export_onnx
-    from .onnx.from_run import export_run
-    from .pretrained.export import export_pretrained
-    from .saved_model.export import export_saved_model
 
 __all__ = [
     "Hypothesis",

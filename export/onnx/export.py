@@ -13,15 +13,14 @@ from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
 
 try:
+    from keras_transformer.export.inputs import AnyModel, check_inputs, check_shortlist, in_float32
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
+    from keras_transformer.export.onnx.expressible import check_expressible
     from keras_transformer.export.onnx.form import Form
     from keras_transformer.export.onnx.graph_sets import GraphSet, graph_sets
     from keras_transformer.export.onnx.quantize.precision import tolerance_of
-
-    from ..inputs import AnyModel, check_inputs, check_shortlist, in_float32
-    from .expressible import check_expressible
-    from .weights_file import save_graphs
+    from keras_transformer.export.onnx.weights_file import save_graphs
 except ModuleNotFoundError as error:
     raise ImportError(
         f"export_onnx needs {error.name}: install it with `{install_command('train')}`."
@@ -43,6 +42,8 @@ from keras_transformer.artefact.manifest import (
     sha256_of,
 )
 from keras_transformer.artefact.shortlist import Shortlist
+from keras_transformer.export.onnx.settings import FASTEST, check_settings
+from keras_transformer.export.placement import placed
 from keras_transformer.runtime.onnx_graphs.operators import (
     operators_revision,
     operators_version,
@@ -52,9 +53,6 @@ from keras_transformer.search.defaults import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import save_tokenizers
 from keras_transformer.text.training_text import TrainingText
-
-from ..placement import placed
-from .settings import FASTEST, check_settings
 
 
 def export_onnx(

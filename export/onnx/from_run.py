@@ -9,13 +9,13 @@ from typing import Any, TypedDict, Unpack
 
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.text.training_text import TrainingText
 
 # Imported first: it says what to install if TensorFlow is missing.
-from .export import export_onnx
-from .shortlists.files import read_shortlist
-from .shortlists.parallel_text import CANDIDATES, train_shortlist
+from keras_transformer.export.onnx.export import export_onnx
+from keras_transformer.export.onnx.shortlists.files import read_shortlist
+from keras_transformer.export.onnx.shortlists.parallel_text import CANDIDATES, train_shortlist
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 from keras_transformer.models.transformer import Transformer  # isort: skip
 from keras_transformer.runs.finished_run import load_run  # isort: skip

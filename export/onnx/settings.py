@@ -4,9 +4,8 @@ from pathlib import Path
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE, TARGETS
 from keras_transformer.config.checks import check_choice
+from keras_transformer.export.placement import check_place
 from keras_transformer.runtime.onnx_graphs.operators import check_library
-
-from ..placement import check_place
 
 # Graphs for "native" and "onnxruntime" over one file of weights, between which the runtime chooses.
 FASTEST = "fastest"

@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from keras_transformer.export.inputs import check_inputs, in_float32
+from keras_transformer.export.placement import placed
+from keras_transformer.export.pretrained import marian
+from keras_transformer.export.pretrained.ctranslate2 import write as ctranslate2
+from keras_transformer.export.pretrained.huggingface import write as huggingface
+from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.export.pretrained.settings import MARKS, PretrainedFormat, check_settings
 from keras_transformer.models.families import AnyModel
 from keras_transformer.pretrained.tensor_files import open_npz
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..inputs import check_inputs, in_float32
-from ..placement import placed
-from . import marian
-from .ctranslate2 import write as ctranslate2
-from .huggingface import write as huggingface
-from .outgoing import Outgoing
-from .settings import MARKS, PretrainedFormat, check_settings
 
 
 class _Writer(Protocol):

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from keras_transformer.export.pretrained.forms import Form, check_has_two_stacks, form_of
+from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.export.pretrained.tags import check_tags
 from keras_transformer.pretrained.formats.marian import (
     ACTIVATIONS,
     AUTOREGRESSIONS,
@@ -21,10 +24,6 @@ from keras_transformer.pretrained.formats.marian_vocabulary import vocabulary_te
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.pretrained.weight_table import NEVER, dump_weights
 from keras_transformer.whole_files import write_bytes, write_text
-
-from .forms import Form, check_has_two_stacks, form_of
-from .outgoing import Outgoing
-from .tags import check_tags
 
 MODEL = "model.npz"
 FORM = Form(

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
-
-from ..placement import check_place
+from keras_transformer.export.placement import check_place
 
 PretrainedFormat = Literal["marian", "huggingface", "ctranslate2"]
 # A file that each format always has.

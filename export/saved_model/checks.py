@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2
 
-from .requests import Request
-from .unoptimized import unoptimized
+from keras_transformer.export.saved_model.requests import Request
+from keras_transformer.export.saved_model.unoptimized import unoptimized
 
 Answers = Mapping[str, Mapping[str, np.ndarray]]
 

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.export.saved_model.requests import Request
+from keras_transformer.export.saved_model.settings import SignatureKind
 from keras_transformer.text.tokenizer import Tokenizer
-
-from .requests import Request
-from .settings import SignatureKind
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

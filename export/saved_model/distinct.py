@@ -9,11 +9,10 @@ from typing import Protocol
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
+from keras_transformer.export.saved_model.translation import Found
 from keras_transformer.search.distinct import as_many_as_kept, wider_searches
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
-
-from .translation import Found
 
 # The texts of hypotheses, string `(rows, N)`, best first, and "" for missing ones; and the rest.
 TextsFound = tuple[Tensor, Found]

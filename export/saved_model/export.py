@@ -16,21 +16,31 @@ from keras_transformer.garbage import quick_collections
 try:
     import tensorflow as tf
 
+    from keras_transformer.export.saved_model.checks import (
+        Answers,
+        check_answers,
+        check_operators,
+        live_answers,
+    )
+    from keras_transformer.export.saved_model.content import Content, ContentMaker, Settings
+    from keras_transformer.export.saved_model.encoder.content import EncoderContent
+    from keras_transformer.export.saved_model.generator.content import GeneratorContent
+    from keras_transformer.export.saved_model.requests import Request
+    from keras_transformer.export.saved_model.translation_content import TranslationContent
+    from keras_transformer.export.saved_model.unoptimized import unoptimized
+    from keras_transformer.export.saved_model.warmup import can_write_warmup, write_warmup
     from keras_transformer.text.graph_tokenizer import can_be_read_in_graphs
-
-    from .checks import Answers, check_answers, check_operators, live_answers
-    from .content import Content, ContentMaker, Settings
-    from .encoder.content import EncoderContent
-    from .generator.content import GeneratorContent
-    from .requests import Request
-    from .translation_content import TranslationContent
-    from .unoptimized import unoptimized
-    from .warmup import can_write_warmup, write_warmup
 except ModuleNotFoundError as error:
     raise ImportError(
         f"export_saved_model needs {error.name}: install it with `{install_command('train')}`."
     ) from error
 
+from keras_transformer.export.placement import placed
+from keras_transformer.export.saved_model.settings import (
+    DESCRIPTION_FILE,
+    SignatureKind,
+    check_settings,
+)
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -41,9 +51,6 @@ from keras_transformer.search.defaults import with_defaults
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..placement import placed
-from .settings import DESCRIPTION_FILE, SignatureKind, check_settings
 
 _MAKERS: tuple[tuple[type, ContentMaker], ...] = (
     (EncoderOnly, EncoderContent.make),

@@ -5,8 +5,7 @@ from typing import Literal, get_args
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE
 from keras_transformer.config.checks import check_choice
-
-from ..placement import check_place
+from keras_transformer.export.placement import check_place
 
 SignatureKind = Literal["text", "ids"]
 

@@ -8,13 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
+from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
+from keras_transformer.export.saved_model.id_rows import read_rows
+from keras_transformer.export.saved_model.translation import Found, Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
-
-from .distinct import TextsFound, filled_up
-from .id_rows import read_rows
-from .translation import Found, Translation
 
 Outputs = dict[str, Tensor]
 

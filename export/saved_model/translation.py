@@ -13,14 +13,13 @@ from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
+from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
+from keras_transformer.export.saved_model.languages import RowLanguages
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.tensors import Tensor
-
-from .id_rows import row_lengths, with_end
-from .languages import RowLanguages
 
 
 class Found(NamedTuple):

@@ -11,17 +11,21 @@ from keras_transformer.artefact.signatures import (
     id_signatures,
     text_signatures,
 )
+from keras_transformer.export.inputs import check_inputs, in_float32
+from keras_transformer.export.saved_model.content import Settings
+from keras_transformer.export.saved_model.requests import (
+    Request,
+    language_values,
+    requests_for,
+    translation_values,
+)
+from keras_transformer.export.saved_model.signatures import IdSignatures, TextSignatures
+from keras_transformer.export.saved_model.translation import Translation
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.model_limits import ModelLimits, check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..inputs import check_inputs, in_float32
-from .content import Settings
-from .requests import Request, language_values, requests_for, translation_values
-from .signatures import IdSignatures, TextSignatures
-from .translation import Translation
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from .requests import Request
+from keras_transformer.export.saved_model.requests import Request
 
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 

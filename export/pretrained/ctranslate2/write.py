@@ -9,12 +9,16 @@ from typing import Any
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.export.pretrained.ctranslate2.parts import (
+    fill_embeddings,
+    fill_head,
+    fill_linear,
+    fill_stack,
+)
+from keras_transformer.export.pretrained.forms import Form, form_of
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.formats.ctranslate2_marks import MARKS
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..forms import Form, form_of
-from ..outgoing import Outgoing
-from .parts import fill_embeddings, fill_head, fill_linear, fill_stack
 
 # Our names of activations → CTranslate2's.
 _ACTIVATIONS = {

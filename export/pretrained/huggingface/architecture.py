@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.fields import ACTIVATIONS
 from keras_transformer.pretrained.weight_table import Array
-
-from ..forms import Form
-from ..outgoing import Outgoing
 
 # Of each name that ours has for an activation, the first of Hugging Face's.
 THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.vocabularies import (
+    check_json_tokenizer,
+    save_json_tokenizer,
+    save_llama_tokenizer,
+)
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .vocabularies import check_json_tokenizer, save_json_tokenizer, save_llama_tokenizer
 
 _GPT2, _LLAMA = "GPT2LMHeadModel", "LlamaForCausalLM"
 # What the names in GPT-2's files begin with.

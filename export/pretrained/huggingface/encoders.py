@@ -5,6 +5,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.sentence_vectors import (
+    check_embedding,
+    save_embedding,
+)
+from keras_transformer.export.pretrained.huggingface.vocabularies import (
+    check_json_tokenizer,
+    save_json_tokenizer,
+)
+from keras_transformer.export.pretrained.huggingface.xlm_roberta import (
+    check_fairseq_ids,
+    save_fairseq_tokenizer,
+)
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface import bert_family
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
@@ -14,13 +32,6 @@ from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
 from keras_transformer.pretrained.sentence_transformers import DENSE
 from keras_transformer.pretrained.weight_table import Array, dump_weights
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .sentence_vectors import check_embedding, save_embedding
-from .vocabularies import check_json_tokenizer, save_json_tokenizer
-from .xlm_roberta import check_fairseq_ids, save_fairseq_tokenizer
 
 # Our head → the ending of the architecture's name.
 _ENDINGS = {

@@ -3,15 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.languages import (
+    check_languages,
+    save_languages_tokenizer,
+)
+from keras_transformer.export.pretrained.huggingface.translators import translator_config
+from keras_transformer.export.pretrained.huggingface.vocabularies import save_json_tokenizer
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.bart_family import bart_table
 from keras_transformer.pretrained.weight_table import Array, dump_weights
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .languages import check_languages, save_languages_tokenizer
-from .translators import translator_config
-from .vocabularies import save_json_tokenizer
 
 _LEARNED = {"positions": ("learned",), "max_positions": None, "embedding_norm": (True,)}
 

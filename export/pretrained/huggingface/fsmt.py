@@ -8,16 +8,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.translators import translator_config
+from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.bart_family import TARGET_MATRICES, bart_table
 from keras_transformer.pretrained.huggingface.piece_vocabularies import BOS
 from keras_transformer.pretrained.weight_table import Array, dump_weights
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .translators import translator_config
-from .vocabularies import write_json
 
 # Theirs count positions from the one behind the id of the padding.
 _OFFSET = 2

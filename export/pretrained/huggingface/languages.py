@@ -6,6 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.export.pretrained.huggingface.vocabularies import (
+    described_tokens,
+    write_json,
+)
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ
 from keras_transformer.text.sentencepiece_messages import (
@@ -16,9 +21,6 @@ from keras_transformer.text.sentencepiece_messages import (
 )
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
-
-from ..outgoing import Outgoing
-from .vocabularies import described_tokens, write_json
 
 TEXT = (NORMAL, BYTE)
 # Theirs begin so, and the pieces of SentencePiece with the unknown one.

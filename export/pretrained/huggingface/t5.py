@@ -4,13 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.vocabularies import (
+    check_shared,
+    save_marian_tokenizer,
+)
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.t5 import t5_table
 from keras_transformer.pretrained.weight_table import Array, dump_weights
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .vocabularies import check_shared, save_marian_tokenizer
 
 FORM = Form(
     "T5ForConditionalGeneration",

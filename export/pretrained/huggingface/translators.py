@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.huggingface.architecture import (
+    THEIR_ACTIVATIONS,
+    Architecture,
+)
+from keras_transformer.export.pretrained.huggingface.vocabularies import (
+    check_shared,
+    save_marian_tokenizer,
+)
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.pretrained.feature_order import with_halves
 from keras_transformer.pretrained.huggingface.bart_family import bart_table
 from keras_transformer.pretrained.weight_table import Array, dump_weights
-
-from ..forms import Form
-from ..outgoing import Outgoing
-from .architecture import THEIR_ACTIVATIONS, Architecture
-from .vocabularies import check_shared, save_marian_tokenizer
 
 # The longest text or translation: they look sinusoids up in a table.
 MOST_POSITIONS = 1024

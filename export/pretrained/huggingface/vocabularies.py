@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.export.pretrained.tags import check_tags
 from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.llama_vocabulary import SENTENCEPIECE
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import write_bytes, write_text
-
-from ..outgoing import Outgoing
-from ..tags import check_tags
 
 
 def check_shared(outgoing: Outgoing) -> None:

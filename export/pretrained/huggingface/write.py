@@ -5,20 +5,24 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.distribution import install_command
+from keras_transformer.export.pretrained.forms import form_of
+from keras_transformer.export.pretrained.huggingface.architecture import Architecture
+from keras_transformer.export.pretrained.huggingface.decoders import GPT2, LLAMA
+from keras_transformer.export.pretrained.huggingface.encoders import (
+    BERT,
+    DISTILBERT,
+    MPNET,
+    ROBERTA,
+)
+from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
+from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
+from keras_transformer.export.pretrained.huggingface.t5 import T5
+from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
+from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.generation import GENERATION, write_search
 from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
-
-from ..forms import form_of
-from ..outgoing import Outgoing
-from .architecture import Architecture
-from .decoders import GPT2, LLAMA
-from .encoders import BERT, DISTILBERT, MPNET, ROBERTA
-from .fairseq import BART, M2M100, MBART
-from .fsmt import FSMT
-from .t5 import T5
-from .translators import MARIAN, PEGASUS
-from .vocabularies import write_json
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)

@@ -5,14 +5,18 @@ model with the model's ids.
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.pretrained.huggingface.languages import (
+    FIRST,
+    TEXT,
+    pieces_of,
+    their_model,
+)
+from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
+from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
-
-from ..outgoing import Outgoing
-from .languages import FIRST, TEXT, pieces_of, their_model
-from .vocabularies import write_json
 
 
 def check_fairseq_ids(outgoing: Outgoing, name: str) -> None:

@@ -9,14 +9,13 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.decoding.parts import ROWS, shared
+from keras_transformer.export.saved_model.encoder.fillings import Fillings, fill_masks
+from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
 from keras_transformer.layers.heads.pooler import first_state
 from keras_transformer.layers.heads.text_vector import pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.tensors import Tensor
-
-from ..id_rows import row_lengths, with_end
-from .fillings import Fillings, fill_masks
 
 
 class Read(NamedTuple):

@@ -12,15 +12,19 @@ from keras_transformer.artefact.encoder_signatures import (
     encoder_text_signatures,
 )
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.export.inputs import check_inputs, in_float32
+from keras_transformer.export.saved_model.content import Settings
+from keras_transformer.export.saved_model.encoder.answers import EncoderAnswers
+from keras_transformer.export.saved_model.encoder.signatures import IdSignatures, TextSignatures
+from keras_transformer.export.saved_model.requests import (
+    Request,
+    prompt_values,
+    requests_for,
+    single_values,
+)
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ...inputs import check_inputs, in_float32
-from ..content import Settings
-from ..requests import Request, prompt_values, requests_for, single_values
-from .answers import EncoderAnswers
-from .signatures import IdSignatures, TextSignatures
 
 # Fillings of each text, if the user does not say.
 NUM_HYPOTHESES = 5

@@ -9,13 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.export.saved_model.encoder.answers import EncoderAnswers, Read
+from keras_transformer.export.saved_model.id_rows import read_rows, row_lengths
+from keras_transformer.export.saved_model.signatures import Outputs, trace
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ..id_rows import read_rows, row_lengths
-from ..signatures import Outputs, trace
-from .answers import EncoderAnswers, Read
 
 # How SentencePiece writes a space.
 

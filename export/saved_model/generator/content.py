@@ -11,6 +11,11 @@ from keras_transformer.artefact.generator_signatures import (
     generator_text_signatures,
 )
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.export.inputs import check_inputs, in_float32
+from keras_transformer.export.saved_model.content import Settings
+from keras_transformer.export.saved_model.generator.generation import Generation
+from keras_transformer.export.saved_model.generator.signatures import IdSignatures, TextSignatures
+from keras_transformer.export.saved_model.requests import Request, requests_for, single_values
 from keras_transformer.generation.engine import check_generation, longest_prompt
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.memory import HypothesisSize
@@ -18,12 +23,6 @@ from keras_transformer.search.model_limits import check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
-
-from ...inputs import check_inputs, in_float32
-from ..content import Settings
-from ..requests import Request, requests_for, single_values
-from .generation import Generation
-from .signatures import IdSignatures, TextSignatures
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,13 +13,12 @@ from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
+from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
+from keras_transformer.export.saved_model.translation import Found
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.distinct import as_many_as_kept
 from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.tensors import Tensor
-
-from ..id_rows import row_lengths, with_end
-from ..translation import Found
 
 
 class Generation:

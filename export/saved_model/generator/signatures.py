@@ -8,15 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
+from keras_transformer.export.saved_model.generator.generation import Generation
+from keras_transformer.export.saved_model.id_rows import last_tokens, read_rows
+from keras_transformer.export.saved_model.signatures import Outputs, trace
+from keras_transformer.export.saved_model.translation import Found
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
-
-from ..distinct import TextsFound, filled_up
-from ..id_rows import last_tokens, read_rows
-from ..signatures import Outputs, trace
-from ..translation import Found
-from .generation import Generation
 
 
 class IdSignatures:
