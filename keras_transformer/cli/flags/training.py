@@ -121,3 +121,8 @@ def _defaults_of_tasks(name: str) -> Iterator[tuple[Any, str]]:
             yield next(iter(own.values())), tasks
         else:
             yield from ((value, f"{tasks} with {preset}") for preset, value in own.items())
+    tuned, anew = (
+        getattr(classifier("bert-tiny", has_weights=known), name) for known in (True, False)
+    )
+    if tuned != anew:
+        yield tuned, "classify, tag, embed with --init"
