@@ -136,3 +136,11 @@ def test_what_is_made_hostile_fits_at_first(run: Run) -> None:
     for name, (inputs, outputs, stored, attributes) in OPERATORS.items():
         for found in run(name, inputs, outputs, stored, **attributes):
             assert np.isfinite(found).all(), name
+
+
+def test_sums_of_a_hostile_graph_wrap_round(run: Run) -> None:
+    inputs, outputs, stored, attributes = OPERATORS["BestToken"]
+    most = [np.full_like(one, 2**31 - 1) if one.dtype == np.int32 else one for one in inputs]
+    assert any(one is not given for one, given in zip(most, inputs, strict=True))
+    [ids] = run("BestToken", most, outputs, stored, **attributes)
+    assert ((ids >= 0) & (ids < VOCABULARY)).all()

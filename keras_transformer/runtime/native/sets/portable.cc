@@ -9,8 +9,9 @@
 namespace keras_transformer::KT_INSTRUCTIONS {
 
 constexpr int kTall = 1, kBroad = 1, kParts = 1;
+// Unsigned, so that they wrap round as vector instructions do, whatever a graph stores as starts.
 struct Sums {
-  int32_t of[16];
+  uint32_t of[16];
 };
 
 KT_INLINE Sums load_sums(const int32_t* from) {
@@ -23,7 +24,7 @@ KT_INLINE void store_sums(int32_t* to, const Sums& sums) { std::memcpy(to, &sums
 
 KT_INLINE Sums multiply_add(Sums sums, const uint8_t* row, const int8_t* weights) {
   for (int token = 0; token < 16; ++token) {
-    for (int i = 0; i < 4; ++i) sums.of[token] += row[i] * weights[4 * token + i];
+    for (int i = 0; i < 4; ++i) sums.of[token] += static_cast<uint32_t>(row[i] * weights[4 * token + i]);
   }
   return sums;
 }
@@ -53,7 +54,9 @@ KT_INLINE Weights widen(const int8_t* weights) {
 
 KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, const Weights& weights) {
   for (int output = 0; output < 16; ++output) {
-    for (int i = 0; i < 2; ++i) sums.of[output] += two[i] * weights.of_outputs[2 * output + i];
+    for (int i = 0; i < 2; ++i) {
+      sums.of[output] += static_cast<uint32_t>(two[i] * weights.of_outputs[2 * output + i]);
+    }
   }
   return sums;
 }
