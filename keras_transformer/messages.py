@@ -5,7 +5,6 @@
 import os
 import re
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +53,9 @@ def without_start_messages() -> Iterator[None]:
 @contextmanager
 def _held_back() -> Iterator[None]:
     """Writes what goes to file descriptor 2 later: all after an error, else all but messages."""
+    # Not where TensorFlow is not loaded: a translation on onnxruntime starts sooner without.
+    import tempfile
+
     try:
         kept = os.dup(2)
     except OSError:  # closed

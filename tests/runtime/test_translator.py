@@ -32,8 +32,8 @@ SHARED = (
     "translation", "translation.engine", "translation.marked", "translation.results",
     "translation.scorer", "translation.text_ids", "translation.translator",
     "translation.unknown_words", "translation.written",
-    "config.text_vectors", "control_groups", "cores", "path_kinds", "suggestions", "telemetry",
-    "search.distinct", "search.keywords", "search.memory", "search.stops", "text.letterless",
+    "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
+    "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops", "text.letterless",
 )
 
 
