@@ -33,7 +33,8 @@ SHARED = (
     "translation.scorer", "translation.text_ids", "translation.translator",
     "translation.unknown_words", "translation.written",
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
-    "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops", "text.letterless",
+    "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",
+    "text.letterless",
 )
 
 
