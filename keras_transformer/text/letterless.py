@@ -6,6 +6,7 @@ that the vocabulary lacks.
 import re
 from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
@@ -252,10 +253,12 @@ def _lead(text: str, kinds: Collection[Kind], has_dots: bool, language: str) -> 
     """Returns where a text begins behind what stands before it; spaces alone are no such thing."""
     dots = has_dots and language[:2] not in _WITH_ORDINAL_DOTS
     marks, numbers = "marks" in kinds, "numbers" in kinds
-    found = _LEADS["symbols" in kinds, marks, numbers, dots].match(text) if kinds else None
+    found = _lead_pattern("symbols" in kinds, marks, numbers, dots).match(text) if kinds else None
     return found.end() if found and found[0].strip() else 0
 
 
+# When it is asked for: all of them at the start would cost a command 20 milliseconds.
+@cache
 def _lead_pattern(symbols: bool, marks: bool, numbers: bool, dots: bool) -> re.Pattern[str]:
     forms = [r"\s", f"[{_FORMAT}]"]
     forms += [_SYMBOL, _SPACED_SYMBOL, _WORDLESS] if symbols else []
@@ -264,16 +267,6 @@ def _lead_pattern(symbols: bool, marks: bool, numbers: bool, dots: bool) -> re.P
         # A model of dates may know "31." as a day.
         forms += [_NUMBER_MARK, *([_DOTTED_MARK] if dots else [])] if numbers else []
     return re.compile("(?:" + "|".join(forms) + ")*")
-
-
-_BOTH = (False, True)
-_LEADS = {
-    (symbols, marks, numbers, dots): _lead_pattern(symbols, marks, numbers, dots)
-    for symbols in _BOTH
-    for marks in _BOTH
-    for numbers in _BOTH
-    for dots in _BOTH
-}
 
 
 def _end(text: str, start: int, kinds: Collection[Kind]) -> int:
