@@ -18,10 +18,14 @@ class Classes:
     has_token_types: bool = True
 
     def __call__(self, rows: Rows, seed: tf.Tensor) -> Batch:
-        """Returns the inputs, labels `(B, 1)` and weights of 1; draws nothing."""
+        """Returns the inputs, the labels and as many weights of 1; draws nothing."""
         del seed
         inputs = {"token_ids": rows.token_ids}
         if self.has_token_types:
             inputs["token_type_ids"] = rows.token_type_ids
-        labels = rows.classes[:, None]
+        labels = self.labels_of(rows)
         return inputs, labels, tf.ones_like(labels, tf.float32)
+
+    def labels_of(self, rows: Rows) -> tf.Tensor:
+        """Returns the number of each row's label, `(B, 1)`."""
+        return rows.classes[:, None]

@@ -150,7 +150,7 @@ def _classify(
         classes = tuple(dict.fromkeys(texts.labels))
         named = (names_in(one) for one in classes)
         sets = tuple(tuple(int(label in one) for label in config.labels) for one in named)
-        objective = LabelSets(sets, config.num_token_types > 1)
+        objective = LabelSets(config.num_token_types > 1, sets)
     return encode_for_encoder(texts, tokenizer, objective, length, classes, config.pair_separators)
 
 
