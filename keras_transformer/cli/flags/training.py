@@ -4,6 +4,7 @@ the commands that train.
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,22 +108,20 @@ def _defaults_of_tasks(name: str) -> Iterator[tuple[Any, str]]:
     A task is named once if its value is one for all presets, else with each preset that has another
     value there.
     """
-    for tasks, presets, recipe in (
-        ("classify, tag, embed", EncoderConfig.presets, classifier),
-        ("denoising", PRESETS, denoising),
+    encoders = EncoderConfig.presets
+    tuned = partial(classifier, has_weights=True)
+    for tasks, presets, recipe, replaced in (
+        ("classify, tag, embed", encoders, classifier, RECIPES.__getitem__),
+        ("denoising", PRESETS, denoising, RECIPES.__getitem__),
+        ("classify, tag, embed with --init", encoders, tuned, classifier),
     ):
         values = {preset: getattr(recipe(preset), name) for preset in presets}
         own = {
             preset: value
             for preset, value in values.items()
-            if value != getattr(RECIPES[preset], name)
+            if value != getattr(replaced(preset), name)
         }
         if own and len(set(values.values())) == 1:
             yield next(iter(own.values())), tasks
         else:
             yield from ((value, f"{tasks} with {preset}") for preset, value in own.items())
-    tuned, anew = (
-        getattr(classifier("bert-tiny", has_weights=known), name) for known in (True, False)
-    )
-    if tuned != anew:
-        yield tuned, "classify, tag, embed with --init"
