@@ -1,6 +1,7 @@
-"""Decoders alone as Hugging Face's GPT-2 and Llama."""
+"""Decoders alone as Hugging Face's GPT-2, Llama and the models of its form."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
-_GPT2, _LLAMA = "GPT2LMHeadModel", "LlamaForCausalLM"
+_GPT2 = "GPT2LMHeadModel"
 # What the names in GPT-2's files begin with.
 _BODY = ("transformer.wte.weight",)
 # Types of tokens would be embedded as further tokens.
@@ -48,12 +49,12 @@ def _check_gpt2(outgoing: Outgoing) -> None:
     _check_head(outgoing, _GPT2)
 
 
-def _check_llama(outgoing: Outgoing) -> None:
+def _check_llama(outgoing: Outgoing, name: str) -> None:
     if outgoing.source.kind != "sentencepiece":
-        check_json_tokenizer(outgoing, _LLAMA)
-    _check_head(outgoing, _LLAMA)
+        check_json_tokenizer(outgoing, name)
+    _check_head(outgoing, name)
     if outgoing.config.rotary_base is None:
-        raise ValueError(f"{_LLAMA} needs a rotary_base, such as 10000.0, got None.")
+        raise ValueError(f"{name} needs a rotary_base, such as 10000.0, got None.")
 
 
 def _gpt2_config(outgoing: Outgoing) -> dict[str, Any]:
@@ -75,11 +76,11 @@ def _gpt2_config(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
-def _llama_config(outgoing: Outgoing) -> dict[str, Any]:
+def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
     config = outgoing.config
     rotary = {"rope_type": "default", "rope_theta": config.rotary_base}
     return {
-        "model_type": "llama",
+        "model_type": model_type,
         "vocab_size": _rows(config),
         "hidden_size": config.model_dim,
         "intermediate_size": config.feed_forward_dim,
@@ -146,9 +147,12 @@ GPT2 = Architecture(
     _save_tokenizer,
     _check_gpt2,
 )
-LLAMA = Architecture(
-    Form(
-        _LLAMA,
+
+
+def _of_llama(name: str, model_type: str, **values: Sequence[Any] | None) -> Architecture:
+    """Returns an architecture of Llama's form; `values` are those of its further fields."""
+    form = Form(
+        name,
         {
             "activation": tuple(THEIR_ACTIVATIONS),
             "gated_feed_forward": (True,),
@@ -162,10 +166,19 @@ LLAMA = Architecture(
             "rotary_base": None,
             "tied_head": None,
             "use_bias": (False,),
+            **values,
         },
-    ),
-    _llama_config,
-    _tensors_of(llama_table),
-    _save_llama_tokenizer,
-    _check_llama,
+    )
+    return Architecture(
+        form,
+        partial(_llama_config, model_type=model_type),
+        _tensors_of(llama_table),
+        _save_llama_tokenizer,
+        partial(_check_llama, name=name),
+    )
+
+
+DECODERS = (
+    GPT2,
+    _of_llama("LlamaForCausalLM", "llama"),
 )

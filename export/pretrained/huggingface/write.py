@@ -7,7 +7,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.distribution import install_command
 from keras_transformer.export.pretrained.forms import form_of
 from keras_transformer.export.pretrained.huggingface.architecture import Architecture
-from keras_transformer.export.pretrained.huggingface.decoders import GPT2, LLAMA
+from keras_transformer.export.pretrained.huggingface.decoders import DECODERS
 from keras_transformer.export.pretrained.huggingface.encoders import (
     BERT,
     DISTILBERT,
@@ -27,8 +27,7 @@ from keras_transformer.whole_files import whole_file
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
 _ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET)
-_DECODERS = (GPT2, LLAMA)
-ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
+ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *DECODERS)
 
 
 def check(outgoing: Outgoing) -> None:
@@ -60,7 +59,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 
 def _architecture(outgoing: Outgoing) -> Architecture:
-    families = {"encoder": _ENCODERS, "decoder": _DECODERS}
+    families = {"encoder": _ENCODERS, "decoder": DECODERS}
     known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)
     form = form_of(outgoing.config, [one.form for one in known])
     return next(one for one in known if one.form is form)

@@ -2,7 +2,7 @@
 (Song et al. 2020): alone or with a head that ours has, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.sentence_transformers import dense_table
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
@@ -294,8 +296,30 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
 
 
 # Aliases and tables of numbers.
-UNREAD = ("position_ids", "decoder.weight", "decoder.bias", "vocab_projector.weight")
+_UNREAD = ("position_ids", "decoder.weight", "decoder.bias", "vocab_projector.weight")
 # A pooler beside that of a classifier, and a head for next sentences without a pooler.
-UNUSED = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
-# How the names of their weights begin.
-HEADS_OF_PRETRAINING = ("cls.", "lm_head.", "vocab_")
+_UNUSED = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
+
+
+def _encoder(config: Callable[..., Any], names: Names) -> SingleStack:
+    def table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+        return encoder_table(model, tensors, names)
+
+    return SingleStack(
+        config,
+        table,
+        _UNREAD,
+        encoder_vocabulary,
+        search=lambda path, fields, special_ids: {},
+        unused=_UNUSED,
+    )
+
+
+# By `model_type`.
+ENCODERS = {
+    "bert": _encoder(bert_config, BERT),
+    "roberta": _encoder(bert_config, ROBERTA),
+    "xlm-roberta": _encoder(bert_config, ROBERTA),
+    "mpnet": _encoder(mpnet_config, MPNET),
+    "distilbert": _encoder(distilbert_config, DISTILBERT),
+}

@@ -3,6 +3,7 @@ Mistral and Qwen share.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
+from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
+from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues
 from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
 
 _EMBEDDINGS, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 # Masks and rates that are computed, and heads that are tied.
-GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", _HEAD)
-LLAMA_UNREAD = ("rotary_emb.inv_freq", _HEAD)
+_GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", _HEAD)
+_LLAMA_UNREAD = ("rotary_emb.inv_freq", _HEAD)
 
 
 def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
@@ -156,3 +160,19 @@ def _never_padding(config: DecoderConfig) -> Any:
     """Returns biases that keep a padding beyond their vocabulary from being written."""
     is_padding = np.arange(config.vocab_size) == config.special_ids.pad
     return np.where(is_padding, NEVER, 0.0)
+
+
+_LLAMA = SingleStack(
+    llama_config,
+    llama_table,
+    _LLAMA_UNREAD,
+    llama_vocabulary,
+    defaults={"bos_token_id": 1, "eos_token_id": 2},
+)
+# By `model_type`.
+DECODERS = {
+    "gpt2": SingleStack(
+        gpt2_config, gpt2_table, _GPT2_UNREAD, partial(read_vocabulary, begins=False)
+    ),
+    "llama": _LLAMA,
+}

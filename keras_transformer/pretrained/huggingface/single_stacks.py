@@ -1,27 +1,25 @@
-"""Reads encoders and decoders alone of Hugging Face: directory → `Imported`."""
+"""Reads encoders and decoders alone of Hugging Face; what an architecture is stands in the file of
+its family.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.pretrained.huggingface import bert_family, decoders
-from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
-    encoder_vocabulary,
-    read_pair_separators,
-)
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import read_pair_separators
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
-from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
-from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentence_transformers import read_embedding
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
 from keras_transformer.pretrained.weight_table import Entry
 from keras_transformer.text.tokenizer import Tokenizer
+
+# How the names of the weights of heads for pretraining begin.
+_HEADS_OF_PRETRAINING = ("cls.", "lm_head.", "vocab_")
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def read_single_stack(
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, labels=(), multi_label=False, **embedding.fields)
             tensors = tensors.joined(embedding.tensors)
-            unused = (*unused, *bert_family.HEADS_OF_PRETRAINING)
+            unused = (*unused, *_HEADS_OF_PRETRAINING)
         config = replace(
             config,
             keep_pooler=config.pooler and not config.reads_pooler,
@@ -89,39 +87,3 @@ def read_single_stack(
         unused=unused,
         search=variant.search(path, fields, tokenizer.special_ids),
     )
-
-
-def _encoder(config: Callable[..., Any], names: bert_family.Names) -> SingleStack:
-    def table(model: Any, tensors: Tensors) -> Iterable[Entry]:
-        return bert_family.encoder_table(model, tensors, names)
-
-    return SingleStack(
-        config,
-        table,
-        bert_family.UNREAD,
-        encoder_vocabulary,
-        search=lambda path, fields, special_ids: {},
-        unused=bert_family.UNUSED,
-    )
-
-
-SINGLE_STACKS = {
-    "bert": _encoder(bert_family.bert_config, bert_family.BERT),
-    "roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
-    "xlm-roberta": _encoder(bert_family.bert_config, bert_family.ROBERTA),
-    "mpnet": _encoder(bert_family.mpnet_config, bert_family.MPNET),
-    "distilbert": _encoder(bert_family.distilbert_config, bert_family.DISTILBERT),
-    "gpt2": SingleStack(
-        decoders.gpt2_config,
-        decoders.gpt2_table,
-        decoders.GPT2_UNREAD,
-        partial(read_vocabulary, begins=False),
-    ),
-    "llama": SingleStack(
-        decoders.llama_config,
-        decoders.llama_table,
-        decoders.LLAMA_UNREAD,
-        llama_vocabulary,
-        defaults={"bos_token_id": 1, "eos_token_id": 2},
-    ),
-}
