@@ -45,6 +45,8 @@ class BlockOptions:
         num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
             group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
             for as many as queries have.
+        query_key_norm: Whether self-attention normalises each head's queries and its keys, by norms
+            of `norm_kind` (Henry et al. 2020).
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
         relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
@@ -78,6 +80,7 @@ class BlockOptions:
     use_bias: bool = True
     scale_attention: bool = True
     num_key_value_heads: int | None = None
+    query_key_norm: bool = False
     rotary_base: float | None = None
     relative_buckets: int | None = None
     relative_per_block: bool = False
@@ -91,6 +94,7 @@ class BlockOptions:
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self._default_head_width(name))
+        check_flag("query_key_norm", self.query_key_norm)
         check_flag("relative_per_block", self.relative_per_block)
         if self.relative_per_block and self.relative_buckets is None:
             raise ValueError("relative_per_block needs relative_buckets, got None.")
@@ -130,6 +134,7 @@ class BlockOptions:
             recurrence: What it has in place of self-attention, so that nothing is left that could
                 read distances; None for self-attention.
         """
+        norm = NormConfig(kind=self.norm_kind, place=self.norm, epsilon=self.layer_norm_epsilon)
         source = AttentionConfig(
             num_heads=self.num_heads,
             key_dim=self.key_dim,
@@ -141,6 +146,7 @@ class BlockOptions:
         )
         own = dataclasses.replace(
             source,
+            query_key_norm=norm if self.query_key_norm else None,
             rotary=None if self.rotary_base is None else RotaryConfig(base=self.rotary_base),
             relative_bias=self._relative_bias(),
             relative_sinusoids=self.relative_sinusoids,
@@ -155,7 +161,7 @@ class BlockOptions:
                 gated=self.gated_feed_forward,
                 use_bias=self.use_bias,
             ),
-            norm=NormConfig(kind=self.norm_kind, place=self.norm, epsilon=self.layer_norm_epsilon),
+            norm=norm,
             dropout=self.dropout,
         )
 

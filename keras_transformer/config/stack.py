@@ -22,6 +22,35 @@ Recurrence = Literal["ssru"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class NormConfig:
+    """A normalisation of vectors: that of residual connections, or of queries and keys.
+
+    Args:
+        kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
+            Sennrich 2019).
+        place: Of residual connections: "post" as in the paper, of the sum; or "pre", of a
+            sub-layer's input.
+        epsilon: Added to the variance, or in RMSNorm to the mean of squares.
+    """
+
+    kind: NormKind = "layer_norm"
+    place: NormPlacement = "post"
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_number("layer_norm_epsilon", self.epsilon)
+        if not 0 < self.epsilon < 1:
+            raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
+        check_choice("norm", self.place, get_args(NormPlacement))
+        check_choice("norm_kind", self.kind, get_args(NormKind))
+
+    def parameter_count(self, model_dim: int) -> int:
+        """Returns the number of trainable scalars."""
+        return model_dim * (2 if self.kind == "layer_norm" else 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RotaryConfig:
     """Rotary positions (Su et al. 2021).
 
@@ -80,8 +109,9 @@ class AttentionConfig:
         dropout: Probability of dropping an attention weight.
         use_bias: Whether the projections have biases.
         scale: Whether scores are divided by √d_k.
-        rotary: How queries and keys are turned by their places; only of a text within itself, as
-            are the next two.
+        query_key_norm: The norms of each head's queries and of its keys, before their places turn
+            them (Henry et al. 2020); only of a text within itself, as are the next three.
+        rotary: How queries and keys are turned by their places.
         relative_bias: What is added to scores for distances.
         relative_sinusoids: Whether scores read distances as sinusoids, with a projection and two
             biases of their own (Dai et al. 2019, Transformer-XL); not with `rotary`.
@@ -95,6 +125,7 @@ class AttentionConfig:
     dropout: float = 0.0
     use_bias: bool = True
     scale: bool = True
+    query_key_norm: NormConfig | None = None
     rotary: RotaryConfig | None = None
     relative_bias: RelativeBiasConfig | None = None
     relative_sinusoids: bool = False
@@ -125,11 +156,13 @@ class AttentionConfig:
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, but for biases of distances."""
+        norm = self.query_key_norm
+        norms = 0 if norm is None else 2 * norm.parameter_count(self.key_dim)
         queries, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
         heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
         biases = self.use_bias * (heads + model_dim)
         distances = self.relative_sinusoids * (model_dim + 2) * queries
-        return model_dim * (heads + values) + biases + distances
+        return model_dim * (heads + values) + biases + distances + norms
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -183,34 +216,6 @@ class FeedForwardConfig:
         """Returns the number of trainable scalars."""
         hidden = (1 + self.gated) * self.hidden_dim
         return model_dim * (hidden + self.hidden_dim) + self.use_bias * (hidden + model_dim)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NormConfig:
-    """The normalisation of residual connections.
-
-    Args:
-        kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
-            Sennrich 2019).
-        place: "post" as in the paper, of the sum; or "pre", of a sub-layer's input.
-        epsilon: Added to the variance, or in RMSNorm to the mean of squares.
-    """
-
-    kind: NormKind = "layer_norm"
-    place: NormPlacement = "post"
-    epsilon: float = 1e-5
-
-    def __post_init__(self) -> None:
-        make_numbers_plain(self)
-        check_number("layer_norm_epsilon", self.epsilon)
-        if not 0 < self.epsilon < 1:
-            raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
-        check_choice("norm", self.place, get_args(NormPlacement))
-        check_choice("norm_kind", self.kind, get_args(NormKind))
-
-    def parameter_count(self, model_dim: int) -> int:
-        """Returns the number of trainable scalars."""
-        return model_dim * (2 if self.kind == "layer_norm" else 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

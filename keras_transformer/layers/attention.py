@@ -14,6 +14,7 @@ from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
+from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
 
 Tensor = Any
@@ -26,6 +27,10 @@ class MultiHeadAttention(Configured):
 
     Args:
         config: Its heads and options.
+
+    Attributes:
+        query_norm: The norm of each head's queries, before rotary positions; None without.
+        key_norm: The same of keys, which caches hold normalised and turned.
 
     Example:
         >>> layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4))
@@ -69,9 +74,17 @@ class MultiHeadAttention(Configured):
             )
             linear.build(input_shape)
             setattr(self, f"{name}_linear", linear)
+        self.query_norm, self.key_norm = (self._norm(name) for name in ("query_norm", "key_norm"))
         if self.distances is not None:
             self.distances.build(query_shape)
         self.drop = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="drop")
+
+    def _norm(self, name: str) -> keras.layers.Layer | None:
+        if self.config.query_key_norm is None:
+            return None
+        norm = make_norm(self.config.query_key_norm, self.dtype_policy, name)
+        norm.build((None, None, None, self.config.key_dim))
+        return norm
 
     @property
     def linear_layers(self) -> tuple[Dense, ...]:
@@ -127,7 +140,7 @@ class MultiHeadAttention(Configured):
         value = key if value is None else value
         keys = self._split(self.key_linear(key), self.config.num_key_value_heads)
         values = self._split(self.value_linear(value), self.config.num_key_value_heads)
-        return self._turn(keys, first_place), values
+        return self._placed(keys, self.key_norm, first_place), values
 
     def attend(
         self,
@@ -146,7 +159,7 @@ class MultiHeadAttention(Configured):
         """
         keys, values = keys_values
         queries = self._split(self.query_linear(query), self.config.num_heads)
-        queries = self._turn(queries, first_place)
+        queries = self._placed(queries, self.query_norm, first_place)
         scale = self.config.key_dim**-0.5 if self.config.scale else 1
         if self.distances is not None:
             queries, further = self.distances(
@@ -166,7 +179,9 @@ class MultiHeadAttention(Configured):
             outputs = outputs * has_keys(keep_mask, outputs.dtype)
         return (outputs, weights) if return_weights else outputs
 
-    def _turn(self, heads: Tensor, first_place: Tensor | int) -> Tensor:
+    def _placed(self, heads: Tensor, norm: Any, first_place: Tensor | int) -> Tensor:
+        """Returns queries or keys normalised and turned by their places."""
+        heads = heads if norm is None else norm(heads)
         rotary = self.config.rotary
         return heads if rotary is None else rotate(heads, first_place, rotary.base)
 

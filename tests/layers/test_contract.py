@@ -44,6 +44,7 @@ MODERN_BLOCK = dataclasses.replace(
     use_bias=False,
     scale_attention=False,
     num_key_value_heads=1,
+    query_key_norm=True,
     rotary_base=100.0,
 )
 RELATIVE_BLOCK = dataclasses.replace(BLOCK, relative_buckets=8, relative_max_distance=6)
@@ -51,6 +52,7 @@ RELATIVE_IN_BLOCKS = dataclasses.replace(RELATIVE_BLOCK, relative_per_block=True
 SINUSOIDS = dataclasses.replace(BLOCK, relative_sinusoids=True)
 ATTENTION = AttentionConfig(num_heads=2, key_dim=4, value_dim=5, dropout=0.2)
 GROUPED = dataclasses.replace(ATTENTION, num_key_value_heads=1, use_bias=False, scale=False)
+WITH_NORMS = dataclasses.replace(ATTENTION, query_key_norm=NormConfig(kind="rms_norm"))
 FEED_FORWARD = FeedForwardConfig(hidden_dim=7, activation="gelu", dropout=0.2)
 GATED = dataclasses.replace(FEED_FORWARD, gated=True, use_bias=False)
 NORM = NormConfig(place="pre", epsilon=1e-4)
@@ -77,6 +79,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "LearnedPositions": {"model_dim": 6, "max_positions": 9, "offset": 2},
     "MultiHeadAttention": {"config": ATTENTION},
     "MultiHeadAttention grouped": {"config": GROUPED},
+    "MultiHeadAttention with norms": {"config": WITH_NORMS},
     "SSRU": {"config": RecurrenceConfig(use_bias=False)},
     "FeedForward": {"config": FEED_FORWARD},
     "FeedForward gated": {"config": GATED},

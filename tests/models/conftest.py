@@ -30,6 +30,7 @@ MODERN: dict[str, Any] = {
     "num_key_value_heads": 2,
     "key_dim": 4,
     "value_dim": 3,
+    "query_key_norm": True,
     "rotary_base": 100.0,
 }
 NO_POSITIONS: dict[str, Any] = {"positions": "none", "max_positions": None}
@@ -44,6 +45,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"norm": "pre", "num_encoder_layers": 1, "num_decoder_layers": 3, "num_heads": 2},
     {"norm_kind": "rms_norm", "gated_feed_forward": True, "use_bias": False, "norm": "pre"},
     {"num_heads": 6, "num_key_value_heads": 2, "key_dim": 4, "scale_attention": False},
+    {"num_heads": 6, "num_key_value_heads": 2, "key_dim": 4, "query_key_norm": True},
     {"rotary_base": 100.0, "num_heads": 6, "key_dim": 4, "num_key_value_heads": 3},
     {"positions": "none", "relative_buckets": 8, "relative_max_distance": 5, "logit_bias": True},
     {"positions": "none", "relative_buckets": 6, "relative_per_block": True},

@@ -96,6 +96,8 @@ class Paper:
                     (layer.value_linear, key, layer.config.value_dim, shared),
                 )
             )
+            if layer.config.query_key_norm is not None:
+                q, k = cls.norm(layer.query_norm, q), cls.norm(layer.key_norm, k)
             if layer.config.rotary is not None:
                 q, k = (cls.rotary(vectors, layer.config.rotary.base) for vectors in (q, k))
             own_bias = 0.0 if bias is None else bias[head]

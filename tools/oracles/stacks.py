@@ -84,7 +84,7 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
     else:
         ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
         tokenizer = byte_level(texts, BYTE_LEVEL, ["<|endoftext|>"], **ends)
-        model = llama(tokenizer, 0, 0) if name == "llama" else gpt2(tokenizer)
+        model = gpt2(tokenizer) if name == "gpt2" else llama(name, tokenizer, 0, 0)
     tokenizer.save_pretrained(path)
     return model, tokenizer
 
@@ -98,17 +98,23 @@ def gpt2(tokenizer: Any) -> Any:
     return transformers.GPT2LMHeadModel(config)
 
 
-def llama(tokenizer: Any, bos: int, eos: int) -> Any:
-    """Makes a Llama."""
-    config = transformers.LlamaConfig(
+# Decoders of Llama's form: the beginning of their classes' names, and what they need beside sizes.
+OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("Llama", {}),
+    "qwen3": ("Qwen3", {"head_dim": 16}),
+}
+
+
+def llama(name: str, tokenizer: Any, bos: int, eos: int) -> Any:
+    """Makes a Llama, or a model of its form."""
+    prefix, fields = OF_LLAMA[name]
+    config = getattr(transformers, f"{prefix}Config")(
         vocab_size=len(tokenizer),
-        num_key_value_heads=1,
         bos_token_id=bos,
         eos_token_id=eos,
-        tie_word_embeddings=False,
-        **ENCODER,
+        **{**ENCODER, "num_key_value_heads": 1, "tie_word_embeddings": False, **fields},
     )
-    return transformers.LlamaForCausalLM(config)
+    return getattr(transformers, f"{prefix}ForCausalLM")(config)
 
 
 def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
@@ -137,7 +143,7 @@ def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
     def ids(text: str, **_: Any) -> dict[str, Any]:
         return {"input_ids": pieces.encode(text)}
 
-    return llama(pieces, bos=1, eos=2), ids
+    return llama("llama", pieces, bos=1, eos=2), ids
 
 
 def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
@@ -163,7 +169,7 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return transformers.XLMRobertaForMaskedLM(config), ids
 
 
-DECODERS = ("gpt2", "llama", "llama_sentencepiece")
+DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet")
 CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")
 NAMES = (*ENCODERS, *CLASSIFIERS, "xlm_roberta", *DECODERS)

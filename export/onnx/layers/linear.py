@@ -59,15 +59,22 @@ def side_by_side(layers: Iterable[Linear]) -> Linear:
     return Linear(kernel, np.concatenate(biases) if biases else None)
 
 
+def score_scale(attention: MultiHeadAttention) -> float:
+    """Returns what scores are multiplied by."""
+    return float(attention.config.key_dim**-0.5 if attention.config.scale else 1.0)
+
+
 def query_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns the queries' layer with 1/√key_dim folded in, as scaling scores would cost time."""
-    return Linear.of(
-        attention.query_linear, attention.config.key_dim**-0.5 if attention.config.scale else 1.0
-    )
+    """Returns the queries' layer with the scale of scores folded in, which would cost time there.
+
+    Queries that are normalised get it with their norm instead.
+    """
+    is_normed = attention.query_norm is not None
+    return Linear.of(attention.query_linear, 1.0 if is_normed else score_scale(attention))
 
 
 def own_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns one layer for queries, keys and values, the queries divided by √key_dim already."""
+    """Returns one layer for queries, keys and values; see `query_projection`."""
     others = (Linear.of(attention.key_linear), Linear.of(attention.value_linear))
     return side_by_side((query_projection(attention), *others))
 

@@ -1,24 +1,55 @@
-"""Takes a Keras normalisation of either kind and adds its nodes to a graph."""
+"""LayerNorm and RMSNorm in a graph, of states and of the queries and keys of attention."""
 
 from typing import Any
 
 import numpy as np
 
-from keras_transformer.config.stack import NormConfig
+from keras_transformer.config.stack import AttentionConfig, NormConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.export.onnx.layers.attention.kinds import head_widths
+from keras_transformer.export.onnx.layers.linear import score_scale, weight_array
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
-HOLDS: dict[type, set[str]] = {NormConfig: {"kind", "place", "epsilon"}}
+HOLDS: dict[type, set[str]] = {
+    NormConfig: {"kind", "place", "epsilon"},
+    AttentionConfig: {"query_key_norm"},
+}
 
 
-def normalized(graph: GraphBuilder, states: str, norm: Any, more: np.ndarray | None = None) -> str:
-    """Applies LayerNorm or RMSNorm over the last axis and adds `more` to the result."""
-    gamma, epsilon = weight_array(norm.gamma), float(norm.epsilon)
+def with_normalized_heads(graph: GraphBuilder, attention: MultiHeadAttention, packed: str) -> str:
+    """Normalises each head's queries and keys of `own_projection`'s outputs, and scales queries.
+
+    Args:
+        graph: The graph.
+        attention: The layer, which has these norms.
+        packed: Queries, keys and values `(rows, width)`, the queries not yet scaled.
+    """
+    widths, width = head_widths(attention), attention.config.key_dim
+    query, key, value = graph.ops("Split", packed, integers(*widths), count=3, axis=1)
+    found = []
+    for part, norm, scale, whole in (
+        (query, attention.query_norm, score_scale(attention), widths[0]),
+        (key, attention.key_norm, 1.0, widths[1]),
+    ):
+        heads = normalized(graph, graph.reshape(part, -1, width), norm, scale=scale)
+        found.append(graph.reshape(heads, -1, whole))
+    return graph.op("Concat", *found, value, axis=1)
+
+
+def normalized(
+    graph: GraphBuilder,
+    states: str,
+    norm: Any,
+    more: np.ndarray | None = None,
+    scale: float = 1.0,
+) -> str:
+    """Applies LayerNorm or RMSNorm over the last axis, times `scale`, and adds `more`."""
+    gamma, epsilon = weight_array(norm.gamma) * np.float32(scale), float(norm.epsilon)
     if isinstance(norm, RMSNorm):
         found = _rms_norm(graph, states, gamma, epsilon)
         return found if more is None else graph.op("Add", found, more)
-    beta = weight_array(norm.beta)
+    beta = weight_array(norm.beta) * np.float32(scale)
     beta = beta if more is None else beta + more
     return graph.op("LayerNormalization", states, gamma, beta, axis=-1, epsilon=epsilon)
 

@@ -4,6 +4,7 @@ linear layers and the nodes between them, or as one and the nodes after it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -13,7 +14,7 @@ from keras_transformer.config.stack import BlockConfig, FeedForwardConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
-from keras_transformer.export.onnx.layers.norms import normalized
+from keras_transformer.export.onnx.layers.norms import normalized, with_normalized_heads
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.variants.ssru import SSRU
@@ -53,6 +54,10 @@ class Parts(NamedTuple):
     def added(self, states: str) -> str:
         """Returns the states that the sub-layer's outputs are added to."""
         return states if self.pick is None else self.pick(states)
+
+    def after(self, change: Callable[[str], str]) -> "Parts":
+        """Returns a sub-layer that changes its projection's outputs first."""
+        return self._replace(between=lambda value: self.between(change(value)))
 
     def of_rows(self, pick: Callable[[str], str]) -> "Parts":
         """Returns a sub-layer whose outputs are those of some rows."""
@@ -109,6 +114,8 @@ def each_sub_layer(
                 recurs = isinstance(sub_layer.layer, SSRU)
                 kind = "recurrence" if recurs else sub_layer.attends_to
                 parts = attend[kind](sub_layer.layer, number)
+                if getattr(sub_layer.layer, "query_norm", None) is not None:
+                    parts = parts.after(partial(with_normalized_heads, graph, sub_layer.layer))
                 yield sub_layer.residual, parts
 
 

@@ -181,4 +181,5 @@ def _of_llama(name: str, model_type: str, **values: Sequence[Any] | None) -> Arc
 DECODERS = (
     GPT2,
     _of_llama("LlamaForCausalLM", "llama"),
+    _of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
 )

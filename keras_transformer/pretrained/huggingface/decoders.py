@@ -3,6 +3,7 @@ Mistral and Qwen share.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -122,6 +123,14 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
     )
 
 
+def qwen3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Qwen 3, a Llama that normalises queries and keys."""
+    fields.require(use_sliding_window=False)
+    values = {name: value for name, value in fields.values.items() if name != "sliding_window"}
+    config = llama_config(Fields(fields.path, values), special_ids, tensors)
+    return replace(config, query_key_norm=True)
+
+
 def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a Llama."""
     del tensors
@@ -135,8 +144,12 @@ def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         here = f"model.layers.{number}."
         yield from norm(block.self_attention_residual.layer_norm, f"{here}input_layernorm")
         yield from norm(block.feed_forward_residual.layer_norm, f"{here}post_attention_layernorm")
-        for name, layer in zip("qkvo", block.self_attention.linear_layers, strict=True):
+        attention = block.self_attention
+        for name, layer in zip("qkvo", attention.linear_layers, strict=True):
             yield from linear(layer, f"{here}self_attn.{name}_proj")
+        if attention.query_norm is not None:
+            yield from norm(attention.query_norm, f"{here}self_attn.q_norm")
+            yield from norm(attention.key_norm, f"{here}self_attn.k_norm")
         for name, layer in zip(
             ("gate", "up", "down"), block.feed_forward.linear_layers, strict=True
         ):
@@ -175,4 +188,5 @@ DECODERS = {
         gpt2_config, gpt2_table, _GPT2_UNREAD, partial(read_vocabulary, begins=False)
     ),
     "llama": _LLAMA,
+    "qwen3": replace(_LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
 }

@@ -26,6 +26,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"use_bias": False},
     {"scale_attention": False},
     {"num_key_value_heads": 1},
+    {"query_key_norm": True},
     {"rotary_base": 10_000.0},
     {"position_offset": 2},
     {"sinusoid_layout": "halves"},

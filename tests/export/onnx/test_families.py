@@ -109,7 +109,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "embedding, last": {"head": "embedding", "pooling": "last", "dense": ({"out_dim": 8},)},
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
-    "rotary, post-norm": {"head": "masked_lm", **ROTARY},
+    "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "as T5's encoder": {**RELATIVE, "pooler": False},
     "as MPNet": {
         "relative_buckets": 8,
@@ -144,6 +144,8 @@ DECODERS: dict[str, dict[str, Any]] = {
         **SINUSOIDS,
         "sinusoid_layout": "tensor2tensor",
     },
+    "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
+    "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
     "rotary, pre-norm": {**ROTARY, "norm": "pre"},
     "as T5's decoder": {**RELATIVE, "logit_bias": True},
     "relative, post-norm, shared heads, odd widths": {
@@ -160,7 +162,13 @@ DECODERS: dict[str, dict[str, Any]] = {
         "value_dim": 5,
         "rotary_base": 100.0,
     },
-    "widths apart": {"key_dim": 6, "value_dim": 5, "rotary_base": 100.0, "num_layers": 1},
+    "widths apart": {
+        "key_dim": 6,
+        "value_dim": 5,
+        "rotary_base": 100.0,
+        "num_layers": 1,
+        "query_key_norm": True,
+    },
 }
 # What tf2onnx takes its time for: what no other case holds.
 PORTABLE = [

@@ -35,6 +35,7 @@ NAMES = {
     "stacks/gpt2": "GPT2LMHeadModel",
     "stacks/llama": "LlamaForCausalLM",
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
+    "stacks/qwen3": "Qwen3ForCausalLM",
 }
 # Tensors that do not come back, or not as they were, and why.
 _COMPUTED = "tables of sinusoids that are computed, of another length"

@@ -1,5 +1,5 @@
-"""Attention with fewer heads of keys than of queries, without biases, without a scale: against the
-equations in float64.
+"""Attention with fewer heads of keys than of queries, without biases, without a scale, with norms
+of queries and keys: against the equations in float64.
 """
 
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.config import AttentionConfig, RotaryConfig
+from keras_transformer.config import AttentionConfig, NormConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
 
 OPTIONS: list[dict[str, Any]] = [
@@ -19,6 +19,12 @@ OPTIONS: list[dict[str, Any]] = [
         "num_key_value_heads": 2,
         "use_bias": False,
         "scale": False,
+        "rotary": RotaryConfig(base=50.0),
+    },
+    {"query_key_norm": NormConfig(epsilon=1e-3)},
+    {
+        "num_key_value_heads": 2,
+        "query_key_norm": NormConfig(kind="rms_norm"),
         "rotary": RotaryConfig(base=50.0),
     },
     {"relative_sinusoids": True},
