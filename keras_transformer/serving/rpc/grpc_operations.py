@@ -9,6 +9,7 @@ from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import model_service_pb2, prediction_service_pb2
 
 from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.rpc.grpc_exchange import Arrived
 
 _SERVED = (
     prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"].full_name,
@@ -18,9 +19,15 @@ _HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 _LOOK_SECONDS = 0.5
 
 
-def add_operations(server: grpc.aio.Server, service: Service) -> None:
-    """Adds health and reflection to a server."""
-    health_pb2_grpc.add_HealthServicer_to_server(_HealthServicer(service), server)
+def add_operations(server: grpc.aio.Server, service: Service, arrived: Arrived) -> None:
+    """Adds health and reflection to a server.
+
+    Args:
+        server: The server, which has not started yet.
+        service: What answers.
+        arrived: Where those who watch are counted, so that they are told that the server stops.
+    """
+    health_pb2_grpc.add_HealthServicer_to_server(_HealthServicer(service, arrived), server)
     names = (*_SERVED, _HEALTH, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server)
 
@@ -28,8 +35,8 @@ def add_operations(server: grpc.aio.Server, service: Service) -> None:
 class _HealthServicer(health_pb2_grpc.HealthServicer):
     """Tells whether a model answers, of the server ("") and of its services alike."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, arrived: Arrived) -> None:
+        self._service, self._arrived = service, arrived
 
     async def Check(
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
@@ -46,6 +53,7 @@ class _HealthServicer(health_pb2_grpc.HealthServicer):
         self, request: health_pb2.HealthCheckRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Tells the state whenever it changes, until the server stops."""
+        self._arrived.add(context)
         told = None
         while True:
             status = self._status(request.service)

@@ -98,7 +98,7 @@ async def start_grpc(
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(
         _ModelServicer(service, arrived), server
     )
-    add_operations(server, service)
+    add_operations(server, service, arrived)
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"{host}:{options.grpc_port}"
     try:

@@ -11,6 +11,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
+from keras_transformer.serving.rpc import grpc_operations
+
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 PREDICTION = "tensorflow.serving.PredictionService"
@@ -44,7 +46,7 @@ def status_of(channel: grpc.Channel, **options: Any) -> str:
 
 
 def test_health_and_services_are_told(serve: Callable[..., Any]) -> None:
-    server, channel = serve(drain_seconds=5.0)
+    server, channel = serve(drain_seconds=20.0)
     health = health_pb2_grpc.HealthStub(channel)
     for name in ("", PREDICTION, "tensorflow.serving.ModelService"):
         assert health.Check(health_pb2.HealthCheckRequest(service=name), 10).status == SERVING
@@ -67,7 +69,20 @@ def test_health_and_services_are_told(serve: Callable[..., Any]) -> None:
     server.begin_to_stop()
     assert [one.status for one in watched] == [NOT_SERVING]
     server.stop()
-    assert time.monotonic() - began < 5
+    # Not when the time to drain is over.
+    assert time.monotonic() - began < 20
+
+
+def test_who_watches_is_told_of_the_end_however_rarely_it_is_looked_for(
+    serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than the server waits for requests that have not arrived.
+    monkeypatch.setattr(grpc_operations, "_LOOK_SECONDS", 1.5)
+    server, channel = serve(drain_seconds=20.0)
+    watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), 30)
+    assert next(watched).status == SERVING
+    server.begin_to_stop()
+    assert [one.status for one in watched] == [NOT_SERVING]
 
 
 def test_calls_need_a_key_and_health_does_not(serve: Callable[..., Any], tmp_path: Path) -> None:
