@@ -77,8 +77,8 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         )
         heads = {"distilbert": "MaskedLM", "distilbert_classes": "SequenceClassification"}
         model = getattr(transformers, f"DistilBertFor{heads[name]}")(config)
-    elif name == "llama_sentencepiece":
-        return make_llama(path, texts)
+    elif name in ("llama_sentencepiece", "gemma"):
+        return make_llama(name.partition("_")[0], path, texts)
     elif name == "xlm_roberta":
         return make_xlm_roberta(path, texts)
     else:
@@ -102,6 +102,7 @@ def gpt2(tokenizer: Any) -> Any:
 OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
+    "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
 }
 
 
@@ -117,8 +118,10 @@ def llama(name: str, tokenizer: Any, bos: int, eos: int) -> Any:
     return getattr(transformers, f"{prefix}ForCausalLM")(config)
 
 
-def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
+def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
     """Makes a Llama with a vocabulary of the kind of the first ones: BPE that falls back to bytes.
+
+    A Gemma's has a padding, another order of special ids, and no space before a text.
 
     SentencePiece, which those were trained with, says the ids; the tokenizer of Hugging Face agrees
     on sentences, but not on unusual white space.
@@ -132,18 +135,20 @@ def make_llama(path: Path, texts: list[str]) -> tuple[Any, Any]:
         split_digits=True,
         allow_whitespace_only_pieces=True,
         remove_extra_whitespaces=False,
+        **(GEMMA_PIECES if name == "gemma" else {}),
     )
     pieces = sentencepiece.SentencePieceProcessor(str(path / "tokenizer.model"))
-    theirs = transformers.LlamaTokenizer.from_pretrained(str(path))
-    given = pairs(GIVEN, start=TRAINING)[0]
-    found = [theirs(text, add_special_tokens=False)["input_ids"] for text in given]
-    if found != pieces.encode(given):
-        raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
+    if name == "llama":  # Transformers does not convert a Gemma's file by itself.
+        theirs = transformers.LlamaTokenizer.from_pretrained(str(path))
+        given = pairs(GIVEN, start=TRAINING)[0]
+        found = [theirs(text, add_special_tokens=False)["input_ids"] for text in given]
+        if found != pieces.encode(given):
+            raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
 
     def ids(text: str, **_: Any) -> dict[str, Any]:
         return {"input_ids": pieces.encode(text)}
 
-    return llama("llama", pieces, bos=1, eos=2), ids
+    return llama(name, pieces, pieces.bos_id(), pieces.eos_id()), ids
 
 
 def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
@@ -169,6 +174,7 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return transformers.XLMRobertaForMaskedLM(config), ids
 
 
+GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_prefix": False}
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet")
 CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")

@@ -18,7 +18,7 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
     save_llama_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
+from keras_transformer.pretrained.huggingface.decoders import gemma_table, gpt2_table, llama_table
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
 _GPT2 = "GPT2LMHeadModel"
@@ -125,11 +125,14 @@ def _save_tokenizer(outgoing: Outgoing, directory: Path) -> None:
     save_json_tokenizer(outgoing.source, directory, _INPUTS, bos=start)
 
 
-def _save_llama_tokenizer(outgoing: Outgoing, directory: Path) -> None:
+def _save_llama_tokenizer(outgoing: Outgoing, directory: Path, model_type: str) -> None:
     if outgoing.source.kind != "sentencepiece":
         _save_tokenizer(outgoing, directory)
         return
-    save_llama_tokenizer(outgoing.source, directory, outgoing.config.special_ids.decoder_start)
+    # The others' vocabularies have no SentencePiece but where theirs was put in Llama's place.
+    kind = "GemmaTokenizer" if model_type.startswith("gemma") else "LlamaTokenizer"
+    start = outgoing.config.special_ids.decoder_start
+    save_llama_tokenizer(outgoing.source, directory, start, kind)
 
 
 GPT2 = Architecture(
@@ -149,7 +152,12 @@ GPT2 = Architecture(
 )
 
 
-def _of_llama(name: str, model_type: str, **values: Sequence[Any] | None) -> Architecture:
+def _of_llama(
+    name: str,
+    model_type: str,
+    table: Callable[..., Iterable[Entry]] = llama_table,
+    **values: Sequence[Any] | None,
+) -> Architecture:
     """Returns an architecture of Llama's form; `values` are those of its further fields."""
     form = Form(
         name,
@@ -172,8 +180,8 @@ def _of_llama(name: str, model_type: str, **values: Sequence[Any] | None) -> Arc
     return Architecture(
         form,
         partial(_llama_config, model_type=model_type),
-        _tensors_of(llama_table),
-        _save_llama_tokenizer,
+        _tensors_of(table),
+        partial(_save_llama_tokenizer, model_type=model_type),
         partial(_check_llama, name=name),
     )
 
@@ -182,4 +190,12 @@ DECODERS = (
     GPT2,
     _of_llama("LlamaForCausalLM", "llama"),
     _of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
+    _of_llama(
+        "GemmaForCausalLM",
+        "gemma",
+        gemma_table,
+        activation=("gelu_tanh",),
+        scale_embeddings=(True,),
+        tied_head=(True,),
+    ),
 )

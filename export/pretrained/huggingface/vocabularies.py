@@ -104,18 +104,19 @@ def save_json_tokenizer(
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
 
 
-def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int) -> None:
-    """Writes the files of a `LlamaTokenizer`: SentencePiece's model, without a padding at its end.
+def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int, kind: str) -> None:
+    """Writes SentencePiece's model, without a padding at its end, for a tokenizer of theirs.
 
     Args:
         tokenizer: The tokenizer.
         directory: Where to.
         start: The id that a prompt begins with.
+        kind: The tokenizer's class: "LlamaTokenizer" or "GemmaTokenizer".
     """
     write_bytes(directory / SENTENCEPIECE, without_padding(tokenizer))
     special, piece = tokenizer.special_ids, tokenizer.subwords.piece
     described: dict[str, Any] = {
-        "tokenizer_class": "LlamaTokenizer",
+        "tokenizer_class": kind,
         "bos_token": piece(start),
         "eos_token": piece(special.eos),
         "unk_token": None if special.unk is None else piece(special.unk),

@@ -1,9 +1,9 @@
 """Decoders alone: GPT-2 (Radford et al. 2019), and the form of Llama (Touvron et al. 2023), which
-Mistral and Qwen share.
+Mistral, Qwen and Gemma share.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_voca
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues
-from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
+from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, linear, norm
 
 _EMBEDDINGS, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 # Masks and rates that are computed, and heads that are tied.
@@ -126,13 +126,48 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
 def qwen3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Qwen 3, a Llama that normalises queries and keys."""
     fields.require(use_sliding_window=False)
-    values = {name: value for name, value in fields.values.items() if name != "sliding_window"}
-    config = llama_config(Fields(fields.path, values), special_ids, tensors)
+    config = llama_config(_changed(fields, sliding_window=None), special_ids, tensors)
     return replace(config, query_key_norm=True)
 
 
-def llama_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
-    """Yields the entries of a Llama."""
+def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Gemma (Mesnard et al. 2024), a Llama with GEGLU and scaled tokens.
+
+    The first files name the exact GELU, which the models were not trained with.
+    """
+    fields.require(use_bidirectional_attention=False)
+    theirs = fields.get("hidden_activation", fields.get("hidden_act", "gelu"))
+    activation = "gelu_pytorch_tanh" if theirs == "gelu" else theirs
+    config = llama_config(_changed(fields, hidden_act=activation), special_ids, tensors)
+    return replace(config, scale_embeddings=True)
+
+
+def _changed(fields: Fields, **values: Any) -> Fields:
+    return Fields(fields.path, {**fields.values, **values})
+
+
+@dataclass(frozen=True)
+class _OnePlus(Entry):
+    """The weight of a norm whose tensor holds what it has beyond 1."""
+
+    def read(self, tensor: Array) -> Array:
+        return super().read(tensor) + np.float32(1)
+
+    def write(self, rows: int | None = None) -> Array:
+        return super().write(rows) - np.float32(1)
+
+
+def gemma_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of a Gemma."""
+    return llama_table(
+        model, tensors, lambda layer, name: [_OnePlus(layer.gamma, f"{name}.weight")]
+    )
+
+
+def llama_table(
+    model: Any, tensors: Tensors, norm: Callable[[Any, str], Iterable[Entry]] = norm
+) -> Iterator[Entry]:
+    """Yields the entries of a Llama, of whose norms `norm` makes them."""
     del tensors
     yield Entry(model.embeddings.tokens.matrix, _EMBEDDINGS, fill=0.0)
     if model.head.bias is not None:
@@ -189,4 +224,16 @@ DECODERS = {
     ),
     "llama": _LLAMA,
     "qwen3": replace(_LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
+    "gemma": replace(
+        _LLAMA,
+        config=gemma_config,
+        table=gemma_table,
+        defaults={
+            "bos_token_id": 2,
+            "eos_token_id": 1,
+            "pad_token_id": 0,
+            "head_dim": 256,
+            "tie_word_embeddings": True,
+        },
+    ),
 }

@@ -36,12 +36,25 @@ NAMES = {
     "stacks/llama": "LlamaForCausalLM",
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
+    "stacks/gemma": "GemmaForCausalLM",
 }
 # Tensors that do not come back, or not as they were, and why.
 _COMPUTED = "tables of sinusoids that are computed, of another length"
 _SCALED = "the norm before the logits holds the factor that the config asked for"
+_BEYOND_ONE = "what a norm has beyond 1, rounded as the sum is that both models compute with"
 _SETTINGS = "the same settings in fewer words"
 CHANGED = {
+    "stacks/gemma": dict.fromkeys(
+        [
+            "model.norm.weight",
+            *(
+                f"model.layers.{block}.{name}_layernorm.weight"
+                for block in range(2)
+                for name in ("input", "post_attention")
+            ),
+        ],
+        _BEYOND_ONE,
+    ),
     "translators/fsmt": dict.fromkeys(
         [f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")], _COMPUTED
     ),
