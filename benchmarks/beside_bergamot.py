@@ -14,19 +14,15 @@ environments of their own; bergamot's has Python 3.10 or an older one.
 
 import argparse
 import dataclasses
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+from driver import count, figures, items, measure_turns, parser_of, publish, table, tell
 from marian.engine import Setting
 from marian.model import Model
-from speed.arguments import count, items
 from speed.machine import describe_machine
 from speed.processes import Worker
-from speed.turns import take_turns
 
 from keras_transformer import read_lines, read_parallel
 
@@ -73,18 +69,11 @@ def measure(
 ) -> Cell:
     """Lets the engines take turns on texts."""
     texts = texts if batch > 1 else texts[:_MOST_ALONE]
-    pieces, written, cpu = model.pieces(), {}, {name: [] for name in workers}
+    pieces, written = model.pieces(), {}
     for name, worker in workers.items():
         worker.ask("load", folder=str(model.folder), setting=list(setting))
         written[name] = worker.ask("translate", texts=texts, batch=batch)
-
-    def turn(name: str, times: int) -> float:
-        found = workers[name].ask("measure", texts=texts, batch=batch, times=times)
-        cpu[name].append(found["cpu_seconds"])
-        return found["seconds"]
-
-    turns = {name: lambda times, name=name: turn(name, times) for name in workers}
-    seconds = take_turns(turns, rounds, workers)
+    seconds, cpu = measure_turns(workers, {"texts": texts, "batch": batch}, rounds)
     counted = {name: sum(map(len, pieces.encode(found))) for name, found in written.items()}
     same = sum(ours == peer for ours, peer in zip(*written.values(), strict=True))
     return Cell(
@@ -94,25 +83,24 @@ def measure(
         len(texts),
         same / len(texts),
         {name: [counted[name] / taken for taken in seconds[name]] for name in workers},
-        {name: [counted[name] / taken for taken in cpu[name][-rounds:]] for name in workers},
+        {name: [counted[name] / taken for taken in cpu[name]] for name in workers},
     )
 
 
-def row(cell: Cell) -> str:
+def row(cell: Cell) -> list[str]:
     """Writes a cell as a row of the table."""
     ours, peer = (median(cell.rates[name]) for name in _NAMES)
     ratios = cell.ratios()
-    return (
-        f"| {'yes' if cell.listed else 'no'} | {cell.beam_size} | {cell.batch} | {ours:,.0f} | "
-        f"{peer:,.0f} | **{median(ratios):.2f}** ({min(ratios):.2f}–{max(ratios):.2f}) | "
-        f"{cell.equal:.0%} |"
-    )
+    found = ["yes" if cell.listed else "no", str(cell.beam_size), str(cell.batch)]
+    found += [f"{ours:,.0f}", f"{peer:,.0f}"]
+    spread = f"({min(ratios):.2f}–{max(ratios):.2f})"
+    return [*found, f"**{median(ratios):.2f}** {spread}", f"{cell.equal:.0%}"]
 
 
-def table(cells: Sequence[Cell]) -> str:
-    """Writes the cells as Markdown."""
-    head = "| shortlist | beam | sentences a call | ours | Bergamot | ratio (rounds) | same text |"
-    return "\n".join([head, "|---|---|---|---|---|---|---|", *map(row, cells)])
+def report(cells: Sequence[Cell]) -> str:
+    """Writes the cells as a table."""
+    heads = ["shortlist", "beam", "sentences a call", "ours", "Bergamot", "ratio (rounds)"]
+    return table([*heads, "same text"], map(row, cells))
 
 
 def run(given: argparse.Namespace, cells: list[Cell]) -> None:
@@ -129,12 +117,13 @@ def run(given: argparse.Namespace, cells: list[Cell]) -> None:
                 for batch in given.batch:
                     setting = Setting(listed, beam_size, given.ratio)
                     cells.append(measure(workers, model, setting, texts, batch, given.repeats))
-                    print(row(cells[-1]), file=sys.stderr)
+                    tell(" | ".join(row(cells[-1])))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    what, work = __doc__.splitlines()[0], Path("build/bergamot")
+    parser = parser_of(what, "repeats", "json", "work", repeats=5, work=work)
     parser.add_argument("--train", nargs=2, required=True, type=Path, help="Parallel text.")
     parser.add_argument("--source", required=True, type=Path, help="Text to translate.")
     parser.add_argument("--pymarian", required=True, help="Marian's command.")
@@ -144,26 +133,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=items(count), default=[1, 400])
     parser.add_argument("--ratio", type=float, default=1.2, help="Target over source tokens.")
     parser.add_argument("--candidates", type=count, default=50)
-    parser.add_argument("--repeats", type=count, default=5)
-    parser.add_argument("--work", type=Path, default=Path("build/bergamot"))
-    parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     given = parse(arguments)
-    cells: list[Cell] = []
-    try:
-        run(given, cells)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"beside_bergamot.py: {error}")
-    finally:
-        if given.json is not None and cells:
-            found: dict[str, Any] = {"machine": describe_machine(_PACKAGES)}
-            found["cells"] = [dataclasses.asdict(cell) for cell in cells]
-            given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(table(cells))
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, given.json, machine=machine, cells=[]) as result:
+        run(given, result["cells"])
+    publish(report(result["cells"]), given.json)
 
 
 if __name__ == "__main__":

@@ -22,17 +22,14 @@ sentences of a batch share their candidates.
 
 import argparse
 import itertools
-import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from driver import count, figures, items, names, paragraphs, parser_of, publish, tell
 from speed import report, shortlists
-from speed.arguments import count, items, names
-from speed.artefacts import FASTEST
 from speed.cells import OURS, SPLIT, Cell, beam_size
 from speed.machine import describe_machine
 from speed.processes import Worker
@@ -43,7 +40,6 @@ from speed.text_lengths import text_lengths
 
 COLUMNS = {"naive": "naive", "keras": "keras_predict", "optimum": "optimum"}
 PEER = "speed.engines.peer"
-TARGETS = ("native", "onnxruntime")
 PRECISIONS = ("float32", "int8")
 OWN = "own"
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
@@ -52,19 +48,10 @@ _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
-    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": [], "real_text": []}
-    try:
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, options.json, machine=machine, cells=[], real_text=[]) as result:
         run(options, result)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"decode.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = write_report(options, result)
-    print(text)
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    publish(write_report(options, result), options.json)
 
 
 def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -80,7 +67,7 @@ def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
                 peers = beside(workers, threads)
                 for row in measure_texts(text, peers, options.work, *asked):
                     result["real_text"].append({"threads": threads, **row})
-                    tell("real text", row)
+                    tell_row("real text", row)
 
 
 def start_engines(target: str, threads: int, stack: ExitStack) -> dict[str, Worker]:
@@ -123,7 +110,7 @@ def measure_lengths(
             asked = (options.work, options.repeats, options.target)
             for row in measure_size(cells, peers, columns, *asked):
                 result["cells"].append({"threads": threads, **row})
-                tell(f"{row['size']} {row['length']} batch {row['batch']}", row)
+                tell_row(f"{row['size']} {row['length']} batch {row['batch']}", row)
 
 
 def lengths_of(size: Size, options: argparse.Namespace) -> Iterator[Size]:
@@ -141,20 +128,17 @@ def column(name: str, options: argparse.Namespace) -> Worker:
     return Worker(f"speed.engines.{COLUMNS[name]}", python=python, name=name)
 
 
-def tell(place: str, row: dict[str, Any]) -> None:
-    """Prints the benchmark's progress on the error stream."""
-    print(
+def tell_row(place: str, row: dict[str, Any]) -> None:
+    """Prints the benchmark's progress."""
+    tell(
         f"{place} {row['search']} {row['precision']}: {row['ratio']:.2f} "
-        f"({row['ours']:,.0f} against {row['peer']:,.0f})",
-        file=sys.stderr,
-        flush=True,
+        f"({row['ours']:,.0f} against {row['peer']:,.0f})"
     )
 
 
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the tables, with what is needed to read them."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
-    parts = [f"Measured with {machine}; medians of {options.repeats} rounds."]
+    parts = []
     if result["cells"]:
         parts.append(report.decode_table(result["cells"], options.columns))
         parts.append(report.verdict([cell["ratio"] for cell in result["cells"]]))
@@ -162,15 +146,13 @@ def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
         parts.append(report.rates(result["cells"]))
     if result["real_text"]:
         parts.append(report.text_table(result["real_text"]))
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    return paragraphs(result["machine"], f"medians of {options.repeats} rounds.", *parts)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures decoding, compared with CTranslate2 on the same weights.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures decoding, compared with CTranslate2 on the same weights."
+    parser = parser_of(what, "target", "repeats", "json", "work")
     add, cores = parser.add_argument, len(os.sched_getaffinity(0))
     add("--size", type=names(SIZES), default="tiny,base", help=f"of {', '.join(SIZES)}, or none")
     add("--length", type=lengths, default=OWN, help="tokens of sentences; own: the size's; or none")
@@ -185,8 +167,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default="float32,int8",
         help="of float32, int8, each with or without a shortlist, as in int8+list50",
     )
-    add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
-    add("--repeats", type=count, default=7, help="turns of each engine; their median counts")
     add("--columns", type=names(COLUMNS), default="naive,keras", help="further engines, or none")
     add("--optimum-python", type=Path, help="interpreter of an environment that has Optimum")
     add(
@@ -203,8 +183,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar=("SOURCE", "TARGET"),
         help="parallel text that the shortlists of --real-text are learnt from",
     )
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
     options = parser.parse_args(arguments)
     if "optimum" in options.columns and options.optimum_python is None:
         parser.error("--columns optimum needs --optimum-python")

@@ -13,20 +13,17 @@ rounding explains. `--sentences` adds cells with the lengths of real sentences.
 """
 
 import argparse
-import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from driver import count, figures, items, names, paragraphs, parser_of, publish, tell
 from encoding import report
 from encoding.real_lengths import real_rows
 from encoding.sizes import SIZES
 from encoding.suite import even_loads, measure_size, real_loads
-from speed.arguments import count, items, names
-from speed.artefacts import FASTEST
 from speed.cells import OURS
 from speed.machine import describe_machine
 from speed.processes import Worker
@@ -37,7 +34,6 @@ PEERS = {
     "onnxruntime": "encoding.engines.onnxruntime_optimizer",
 }
 PYTORCH = "PyTorch"
-TARGETS = ("native", "onnxruntime")
 PRECISIONS = ("float32", "int8")
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy")
 
@@ -45,20 +41,10 @@ _PACKAGES = ("ctranslate2", "onnxruntime", "numpy")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
-    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": []}
-    try:
-        with ExitStack() as stack:
-            run(options, result, stack)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"encode.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = write_report(options, result)
-    print(text)
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, options.json, machine=machine, cells=[]) as result, ExitStack() as stack:
+        run(options, result, stack)
+    publish(write_report(options, result), options.json)
 
 
 def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
@@ -73,12 +59,10 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
         asked = (options.work, options.repeats, options.target)
         for row in measure_size(size, options.precision, loads, workers, *asked):
             result["cells"].append(row)
-            print(
+            tell(
                 f"{row['size']} {row['precision']} length {row['length']} batch {row['batch']}: "
                 f"{row['ratio']:.2f} ({row['ours']:,.0f} against {row['peer']:,.0f} of "
-                f"{row['peer_name']})",
-                file=sys.stderr,
-                flush=True,
+                f"{row['peer_name']})"
             )
 
 
@@ -103,23 +87,20 @@ def libraries(options: argparse.Namespace) -> list[str]:
 
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the tables, with what is needed to read them."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     cells = result["cells"]
-    parts = [
-        f"Measured with {machine}; medians of {options.repeats} rounds.",
+    return paragraphs(
+        result["machine"],
+        f"medians of {options.repeats} rounds.",
         report.encode_table(cells, libraries(options)),
         verdict([cell["ratio"] for cell in cells], report.MUST, report.AIM),
         report.notes(cells),
-    ]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures encoders, compared with other engines on the same weights.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures encoders, compared with other engines on the same weights."
+    parser = parser_of(what, "target", "repeats", "json", "work")
     add = parser.add_argument
     add("--size", type=names(SIZES), default="bert-base", help=f"of {', '.join(SIZES)}")
     add("--batch", type=items(count), default="1,8,32", help="rows at a time")
@@ -129,10 +110,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--pytorch-python", type=Path, help="interpreter of an environment with torch and numpy")
     add("--sentences", type=Path, metavar="FILE", help="sentences of real lengths, one a line")
     add("--most-sentences", type=count, default=256, help="how many of the file are encoded")
-    add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
-    add("--repeats", type=count, default=7, help="turns of each engine; their median counts")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where models are kept")
     options = parser.parse_args(arguments)
     if not (options.size and options.precision):
         parser.error("--size and --precision need at least one name each")

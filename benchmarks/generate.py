@@ -12,27 +12,22 @@ turns. Fails if greedy float32 ids differ by more than rounding explains.
 
 import argparse
 import itertools
-import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
+from driver import count, figures, items, names, paragraphs, parser_of, publish, tell
 from generation import report
 from generation.engine import GREEDY, SAMPLED, SEARCHES
 from generation.sizes import SIZES
 from generation.suite import Cell, measure_size
-from speed.arguments import count, items, names
-from speed.artefacts import FASTEST
 from speed.cells import OURS, SPLIT
 from speed.machine import describe_machine
 from speed.processes import Worker
 from speed.report import split_note, verdict
 
 PEER = "generation.engines.ctranslate2_generator"
-TARGETS = ("native", "onnxruntime")
 PRECISIONS = ("float32", "int8")
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy")
 
@@ -40,20 +35,10 @@ _PACKAGES = ("ctranslate2", "onnxruntime", "numpy")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
-    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "cells": []}
-    try:
-        with ExitStack() as stack:
-            run(options, result, stack)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"generate.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = write_report(options, result)
-    print(text)
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, options.json, machine=machine, cells=[]) as result, ExitStack() as stack:
+        run(options, result, stack)
+    publish(write_report(options, result), options.json)
 
 
 def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -> None:
@@ -64,12 +49,10 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
         asked = (options.work, options.repeats, options.target)
         for row in measure_size(cells[name], workers, *asked):
             result["cells"].append(row)
-            print(
+            tell(
                 f"{row['size']} {row['precision']} {row['search']} prompt {row['prompt']} batch "
                 f"{row['batch']}: {row['ratio']:.2f} ({row['ours']:,.1f} against "
-                f"{row['peer']:,.1f})",
-                file=sys.stderr,
-                flush=True,
+                f"{row['peer']:,.1f})"
             )
 
 
@@ -104,25 +87,21 @@ def start(options: argparse.Namespace, stack: ExitStack) -> dict[str, Worker]:
 
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the table, with what is needed to read it."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     cells = result["cells"]
-    parts = [
-        f"Measured with {machine}; {options.new_tokens} new tokens a prompt, medians of "
-        f"{options.repeats} rounds.",
+    return paragraphs(
+        result["machine"],
+        f"{options.new_tokens} new tokens a prompt, medians of {options.repeats} rounds.",
         report.generate_table(cells),
         verdict([cell["ratio"] for cell in cells], report.MUST, report.AIM),
         split_note(cells),
-    ]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
     searches = ", ".join(SEARCHES)
-    parser = argparse.ArgumentParser(
-        description="Measures generation, compared with CTranslate2 on the same weights.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures generation, compared with CTranslate2 on the same weights."
+    parser = parser_of(what, "target", "repeats", "json", "work", repeats=5)
     add = parser.add_argument
     add("--size", type=names(SIZES), default="gpt2", help=f"of {', '.join(SIZES)}")
     add("--prompt", type=items(count), default="32,512", help="tokens of each prompt")
@@ -130,10 +109,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--batch", type=items(count), default="1,8,32", help="prompts at a time")
     add("--search", type=names(SEARCHES), default=f"{GREEDY},{SAMPLED}", help=f"of {searches}")
     add("--precision", type=names(PRECISIONS), default="float32,int8", help="of float32, int8")
-    add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
-    add("--repeats", type=count, default=5, help="turns of each engine; their median counts")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where models are kept")
     options = parser.parse_args(arguments)
     if not (options.size and options.search and options.precision):
         parser.error("--size, --search and --precision need at least one name each")

@@ -22,10 +22,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from driver import publish, table, tell, write_json
 from load.attacks import attacks
 from load.servers import MODEL_NAME, Server, our_server
 from speed.machine import describe_machine
-from speed.report import table
 
 _MOST_FILES = 64
 _PAUSE_SECONDS = 0.05
@@ -84,14 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with started as server:
         for name, attack in attacks().items():
             rows.append(measure(server, name, attack))
-            print(f"{name}: {rows[-1]['answers']}", file=sys.stderr, flush=True)
+            tell(f"{name}: {rows[-1]['answers']}")
         rows.append(hang_up(server))
     result = {"machine": describe_machine(("starlette", "uvicorn", "httptools")), "attacks": rows}
-    text = write_table(rows)
-    print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    write_json(result, options.json)
+    publish(write_table(rows), options.json)
     if failures := [row for row in rows if row["complaints"] or "500" in row["answers"]]:
         sys.exit(f"hostile.py: {failures}")
 

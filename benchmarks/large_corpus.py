@@ -10,7 +10,6 @@ first pairs of the corpus, few and held in memory.
 """
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from driver import write_json
 
 COMMAND = [sys.executable, "-m", "keras_transformer.cli"]
 SMALL_PAIRS = 50_000
@@ -61,8 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     above = figures["train"]["peak_bytes"] - figures["model_alone"]["peak_bytes"]
     figures["above_model_bytes"] = above
     print(f"above the model: {above / 1e9:.2f} GB")
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    write_json(figures, options.json)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from driver import write_json
 from large_corpus import measure
 from safetensors.numpy import load_file, save_file
 
@@ -42,8 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         figures[f"{precision}_bytes"] = size_of(exported)
         lengths = ["--min-length", str(TOKENS), "--max-length", str(TOKENS)]
         figures[f"translate_{precision}"] = measure(["translate", str(exported), *lengths], TEXT)
-    if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    write_json(figures, options.json)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

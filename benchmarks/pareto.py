@@ -12,39 +12,39 @@ both engines. With `--json FILE` all figures go to FILE and the tables to FILE w
 """
 
 import argparse
-import dataclasses
-import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from driver import (
+    PRECISIONS,
+    count,
+    figures,
+    items,
+    paragraphs,
+    parser_of,
+    publish,
+    tell,
+)
 from front import report
 from front.points import Point, gains
 from front.suite import Measurement, engines, names_of
 from speed import shortlists
-from speed.arguments import count, items
-from speed.artefacts import FASTEST
 from speed.machine import describe_machine
 
-PRECISIONS = ("float32", "bfloat16", "int8")
-TARGETS = ("native", "onnxruntime")
 _PACKAGES = ("ctranslate2", "onnxruntime", "numpy", "sentencepiece")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
-    points: list[Point] = []
-    try:
-        measure(options, points)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"pareto.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        write_figures(options, points)
-    print(write_report(options, points))
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, options.json, machine=machine, points=[]) as result:
+        measure(options, result["points"])
+    publish(write_report(options, **result), options.json)
+    if options.picture is not None:
+        report.draw(result["points"], options.picture)
 
 
 def measure(options: argparse.Namespace, points: list[Point]) -> None:
@@ -71,58 +71,30 @@ def measure(options: argparse.Namespace, points: list[Point]) -> None:
         for run in options.run:
             for point in measurement.points(run, workers, options.work):
                 points.append(point)
-                tell(point)
+                tell(
+                    f"{point.model} {point.engine} {point.precision} beam {point.beam_size} batch "
+                    f"{point.batch}: {point.bleu:.2f} BLEU, {point.rate:,.0f} sentences a second"
+                )
 
 
-def tell(point: Point) -> None:
-    """Prints the benchmark's progress on the error stream."""
-    print(
-        f"{point.model} {point.engine} {point.precision} beam {point.beam_size} batch "
-        f"{point.batch}: {point.bleu:.2f} BLEU, {point.rate:,.0f} sentences a second",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
-def write_figures(options: argparse.Namespace, points: Sequence[Point]) -> None:
-    """Writes all figures, if that is asked for."""
-    if options.json is None:
-        return
-    result: dict[str, Any] = {
-        "machine": describe_machine(_PACKAGES),
-        "points": [dataclasses.asdict(point) for point in points],
-    }
-    options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-
-
-def write_report(options: argparse.Namespace, points: Sequence[Point]) -> str:
-    """Returns the tables, with what is needed to read them; draws the picture."""
-    machine = ", ".join(f"{name} {value}" for name, value in describe_machine(_PACKAGES).items())
-    parts = [
-        f"Measured with {machine}; one thread, medians of {options.repeats} turns.",
-        report.points_table(points),
-        report.verdict(points),
-    ]
+def write_report(
+    options: argparse.Namespace, machine: Mapping[str, Any], points: Sequence[Point]
+) -> str:
+    """Returns the tables, with what is needed to read them."""
+    parts = [report.points_table(points), report.verdict(points)]
     if options.teacher is not None:
         beam_size = max(options.beam_size)
         precision = options.precision[0]
         parts.append(f"Students against {options.teacher} in {precision}, beam {beam_size}:")
         found = gains(points, options.teacher, precision, beam_size)
         parts.append(report.gains_table(found))
-    text = "\n\n".join(part.rstrip() for part in parts) + "\n"
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
-    if options.picture is not None:
-        report.draw(points, options.picture)
-    return text
+    return paragraphs(machine, f"one thread, medians of {options.repeats} turns.", *parts)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures BLEU and speed of trained models, and which of them nothing beats.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures BLEU and speed of trained models, and which of them nothing beats."
+    parser = parser_of(what, "target", "repeats", "json", "work", repeats=5)
     add = parser.add_argument
     add("run", nargs="+", type=Path, help="directories of finished runs")
     add("--source", type=Path, required=True, help="the test set's source text, plain or .gz")
@@ -145,13 +117,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--beam-size", type=items(count), default="1,4", help="hypotheses kept; 1 is greedy")
     add("--batch", type=items(count), default="1,64", help="sentences at a time")
-    add("--target", choices=TARGETS, default=FASTEST, help="what our graphs are exported for")
     add("--no-peer", dest="peer", action="store_false", help="measure ours alone")
     add("--timed", type=count, default=200, help="sentences that the speed is measured on")
-    add("--repeats", type=count, default=5, help="turns of each engine; their median counts")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
     add("--picture", type=Path, metavar="FILE", help="where to draw them (.svg or .png)")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
     options = parser.parse_args(arguments)
     if any(shortlists.split(one)[1] for one in options.precision) and not options.list_text:
         parser.error("a shortlist needs --list-text to learn from")

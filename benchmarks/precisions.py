@@ -15,7 +15,6 @@ lines are to those of the first, and seconds of processor time; `--peer` adds an
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -24,10 +23,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from driver import PRECISIONS, count, in_turns, items, names, parser_of
 from encoding import vectors
 from speed import artefacts
-from speed.arguments import count, items, names
 from speed.cells import beam_size
+from speed.serving import timed
 from speed.sizes import EOS_ID, SIZES, Size
 from speed.text_lengths import read_sentences, text_lengths
 
@@ -39,7 +39,6 @@ from keras_transformer.runtime.onnx_graphs.sessions import open_session
 
 # Takes a size and a batch and returns what is measured, and how many tokens that is.
 Work = Callable[[Size, int], tuple[Callable[[], Any], int]]
-PRECISIONS = ("float32", "bfloat16", "int8")
 ENCODER = "encoder"
 _PAD_ID = 0
 
@@ -116,14 +115,10 @@ def padded(size: Size, batch: int) -> list[np.ndarray]:
 def row(name: str, opened: dict[str, Work], size: Size, batch: int, repeats: int) -> str:
     """Measures one row of the table."""
     works = {precision: work(size, batch) for precision, work in opened.items()}
-    seconds: dict[str, list[float]] = {precision: [] for precision in works}
-    for turn in range(repeats + 1):
-        for precision, (run, _) in works.items():
-            start = time.process_time()
-            run()
-            # The first turn warms up.
-            if turn:
-                seconds[precision].append(time.process_time() - start)
+    seconds = in_turns(
+        lambda precision: timed(works[precision][0], 1)["cpu_seconds"], works, repeats + 1
+    )
+    seconds = {precision: taken[1:] for precision, taken in seconds.items()}  # The first warms up.
     rates = [tokens / median(seconds[precision]) for precision, (_, tokens) in works.items()]
     ratios = [
         median(a / b for a, b in zip(seconds["float32"], found, strict=True))
@@ -135,10 +130,8 @@ def row(name: str, opened: dict[str, Work], size: Size, batch: int, repeats: int
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures our own artefacts, one precision beside the others.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures our own artefacts, one precision beside the others."
+    parser = parser_of(what, "repeats", "work", repeats=9)
     add = parser.add_argument
     parts = (ENCODER, "greedy", "beam4")
     add("--size", type=names(SIZES), default="tiny11,base,opus", help=f"of {', '.join(SIZES)}")
@@ -146,8 +139,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--batch", type=items(count), default="1,8,64", help="sentences at a time")
     add("--sentences", type=Path, metavar="FILE", help="sentences of real lengths, one a line")
     add("--most-sentences", type=count, default=256, help="how many of the file are encoded")
-    add("--repeats", type=count, default=9, help="turns of each precision")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept")
     add("--vectors", type=items(Path), metavar="ARTEFACTS", help="encoders, the reference first")
     add("--peer", type=Path, metavar="FILE", help="a peer's ONNX file, for --vectors")
     options = parser.parse_args(arguments)

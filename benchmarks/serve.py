@@ -16,7 +16,6 @@ model are loaded again and again, and prints its memory.
 
 import argparse
 import itertools
-import json
 import random
 import sys
 from collections.abc import Sequence
@@ -24,11 +23,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from driver import count, figures, items, paragraphs, parser_of, publish, tell
 from load import report
 from load.servers import our_server, plain_server
 from load.soak import soak
 from load.suite import OURS, PLAIN, Load, measure_load
-from speed.arguments import count, items
 from speed.machine import describe_machine
 from speed.processes import Worker
 
@@ -41,23 +40,12 @@ _PACKAGES = ("onnxruntime", "sentencepiece", "starlette", "uvicorn")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot, or finds a fault."""
     options = parse(arguments)
-    result: dict[str, Any] = {"machine": describe_machine(_PACKAGES), "loads": []}
-    try:
-        with ExitStack() as stack:
-            run(options, result, stack)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"serve.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if options.soak is not None:
-        text = report.soak_table(result["soak"])
-    else:
-        text = write_report(options, result)
-    print(text)
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    machine = describe_machine(_PACKAGES)
+    with figures(__file__, options.json, machine=machine, loads=[]) as result, ExitStack() as stack:
+        run(options, result, stack)
+    soaked = options.soak is not None
+    text = report.soak_table(result["soak"]) if soaked else write_report(options, result)
+    publish(text, options.json)
     if failures := report.failures(result["loads"]) or report.soak_failures(result.get("soak")):
         sys.exit(f"serve.py: {failures}")
 
@@ -70,9 +58,7 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
     expected = bare.ask("translate", texts=sentences)
     if options.soak is not None:
         load = Load(sentences, expected, options.soak, 1)
-        result["soak"] = soak(
-            options.artefact, load, max(options.clients), options.pause, tell_at_once
-        )
+        result["soak"] = soak(options.artefact, load, max(options.clients), options.pause, tell)
         return
     load = Load(sentences, expected, options.seconds, options.rounds)
     servers = {
@@ -83,15 +69,10 @@ def run(options: argparse.Namespace, result: dict[str, Any], stack: ExitStack) -
     for clients in options.clients:
         row = measure_load(load, clients, servers, driver, bare)
         result["loads"].append(row)
-        tell_at_once(
+        tell(
             f"{clients} clients: {row[OURS]['rate']:,.0f} requests a second against "
             f"{row[PLAIN]['rate']:,.0f}"
         )
-
-
-def tell_at_once(line: str) -> None:
-    """Writes a line of progress."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
@@ -115,22 +96,19 @@ def read_sentences(paths: Sequence[Path], least: int) -> list[str]:
 
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the table, with what is needed to read it."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
-    parts = [
-        f"Measured with {machine}; {options.seconds:g} seconds each, in {options.rounds} rounds "
-        "that take turns. ratio: our requests a second over the plain server's.",
-        report.load_table(result["loads"]).rstrip(),
+    return paragraphs(
+        result["machine"],
+        f"{options.seconds:g} seconds each, in {options.rounds} rounds that take turns. ratio: our "
+        "requests a second over the plain server's.",
+        report.load_table(result["loads"]),
         report.verdict(result["loads"]),
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    )
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures serving, compared with a server that takes one request at a time.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures serving, compared with a server that takes one request at a time."
+    parser = parser_of(what, "json")
     add = parser.add_argument
     add("--artefact", type=Path, required=True, help="an ONNX artefact's directory")
     add("--sentences", type=Path, nargs="+", required=True, help="files, one sentence a line")
@@ -139,7 +117,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--rounds", type=int, default=3, help="turns that the seconds are cut into")
     add("--soak", type=float, metavar="SECONDS", help="drive ours alone and load new versions")
     add("--pause", type=float, default=5.0, help="of a soak: seconds between two versions")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
     options = parser.parse_args(arguments)
     if options.soak is not None and (options.soak <= 0 or options.pause < 0):
         parser.error("--soak must be above 0 and --pause at least 0")

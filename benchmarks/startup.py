@@ -7,15 +7,14 @@ prints the medians and whether ours stays within half a second.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from driver import in_turns, parser_of, write_json
 from speed import artefacts
 
 LIMIT_SECONDS = 0.5
@@ -48,16 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for threads in sorted({1, len(os.sched_getaffinity(0))}):
         name = f"CTranslate2, threads: {threads}"
         commands[name] = [PEER, str(folder / parts["peer"]), str(threads)]
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    taken = in_turns(lambda name: first_sentence(commands[name]), commands, options.repeats + 1)
     # The first round only fills the file cache.
-    for number in range(options.repeats + 1):
-        for name, command in commands.items():
-            taken = first_sentence(command)
-            if number:
-                seconds[name].append(taken)
+    seconds = {name: values[1:] for name, values in taken.items()}
     report(seconds)
-    if options.json is not None:
-        options.json.write_text(json.dumps({"seconds": seconds}, indent=1) + "\n", encoding="utf-8")
+    write_json({"seconds": seconds}, options.json)
 
 
 def first_sentence(command: list[str]) -> float:
@@ -91,16 +85,8 @@ def report(seconds: dict[str, list[float]]) -> None:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures start-up, compared with CTranslate2.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("--repeats", type=int, default=7, help="starts of each engine")
+    parser = parser_of("Measures start-up, compared with CTranslate2.", "repeats", "json", "work")
     parser.add_argument("--size", default="tiny", help="model, of those in speed/sizes.py")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all figures")
-    parser.add_argument(
-        "--work", type=Path, default=Path("build/benchmarks"), help="where exports are kept"
-    )
     return parser.parse_args(arguments)
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import keras
+from driver import count
 from moses_bleu import moses_bleu, read_lines
-from speed.arguments import count
 from speed.machine import describe_machine
 
 from keras_transformer import (

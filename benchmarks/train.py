@@ -14,13 +14,11 @@ bfloat16, the default of `keras-transformer train`, if the processor multiplies 
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from speed.arguments import count, names
+from driver import figures, names, paragraphs, parser_of, publish, tell
 from speed.machine import describe_machine
 from training import report
 from training.suite import (
@@ -40,22 +38,13 @@ from training.suite import (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the benchmark; ends with status 1 and a message if it cannot."""
     options = parse(arguments)
-    result: dict[str, Any] = {"rows": [], "groups": [], "pipelines": [], "memory": []}
-    try:
+    parts: dict[str, Any] = {"rows": [], "groups": [], "pipelines": [], "memory": []}
+    with figures(__file__, options.json, **parts) as result:
         check_installed(options.peers)
         packages = {ENGINES[name].package.replace("_", "-") for name in options.peers}
         result["machine"] = describe_machine(sorted({"keras", "tensorflow", *packages}))
         run(options, result)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"train.py: {error}")
-    finally:
-        # What was measured before a failure is not lost.
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = write_report(options, result)
-    print(text)
-    if options.json is not None:
-        options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+    publish(write_report(options, result), options.json)
 
 
 def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -70,7 +59,10 @@ def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
             result["groups"].append({"size": size, "precision": precision, "engines": engines})
             fastest = max(fastest, *(engine["rate"] for engine in engines.values()))
             for row in rows:
-                tell(row)
+                tell(
+                    f"{size} {precision} {row['peer']}: {row['ratio']:.2f} "
+                    f"({row['ours']:,.0f} against {row['theirs']:,.0f})"
+                )
         for segmented, stream in streams.items():
             figures = {"times_training": stream["rate"] / fastest, **stream}
             result["pipelines"].append({"size": size, "segmented": segmented, **figures})
@@ -78,49 +70,34 @@ def run(options: argparse.Namespace, result: dict[str, Any]) -> None:
         result["memory"] += step_memory(size, options.precision, options.work, options.data)
 
 
-def tell(row: dict[str, Any]) -> None:
-    """Prints the benchmark's progress on the error stream."""
-    print(
-        f"{row['size']} {row['precision']} {row['peer']}: {row['ratio']:.2f} "
-        f"({row['ours']:,.0f} against {row['theirs']:,.0f})",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the tables, with what is needed to read them."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     loads = "; ".join(
         f"{size}: {LOADS[size].batches} batches of at most {LOADS[size].tokens:,} padded tokens"
         for size in options.size
     )
-    parts = [f"Measured with {machine}; medians of {options.repeats} rounds. {loads}."]
+    parts = []
     if result["rows"]:
         parts += [report.rows_table(result["rows"]), report.verdict(result["rows"])]
     parts.append(report.engines_table(result["groups"]))
     parts.append(report.pipeline_notes(result["pipelines"]))
     if result["memory"]:
         parts.append(report.memory_table(result["memory"]))
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    how = f"medians of {options.repeats} rounds. {loads}."
+    return paragraphs(result["machine"], how, *parts)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures training, compared with PyTorch, keras-hub and text-book Keras.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures training, compared with PyTorch, keras-hub and text-book Keras."
+    parser = parser_of(what, "repeats", "json", "work", repeats=5)
     add = parser.add_argument
     add("--size", type=names(LOADS), default="tiny,base", help=f"of {', '.join(LOADS)}")
     add("--precision", type=names(PRECISIONS), default=",".join(PRECISIONS), help="of these two")
     add("--peers", type=names(PEERS), default=",".join(PEERS), help="of these, or none")
     add("--compiler", type=names(COMPILERS), default="off,on", help="XLA or torch.compile")
-    add("--repeats", type=count, default=5, help="turns of each engine; their median counts")
     add("--data", type=Path, help="folder of train.{en,de}.gz; the demo corpus without")
     add("--memory", type=names(LOADS), default="base", help="sizes of the memory figure, or none")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where batches are kept")
     options = parser.parse_args(arguments)
     if not (options.precision and options.compiler):
         parser.error("--precision and --compiler need at least one name each")

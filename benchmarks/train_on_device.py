@@ -14,15 +14,15 @@ did other work.
 """
 
 import argparse
+import functools
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from speed.arguments import count, names
+from driver import names, paragraphs, parser_of, publish, write_json
 from speed.machine import describe_machine
 from training import report
 from training.device import ENGINES, LOADS, PACKAGES, batches_path, make, measure, row
@@ -75,49 +75,36 @@ def run(options: argparse.Namespace) -> list[dict[str, Any]]:
     # The engines' processes read these: neither takes all of the memory at its start.
     os.environ |= {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     result: dict[str, Any] = {"machine": describe_machine(packages(options)), "groups": []}
-
-    def save() -> None:
-        if options.json is not None:
-            options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    save = functools.partial(write_json, result, options.json)
 
     for size in options.size:
         for precision in options.precision:
             result["groups"].append({})
             asked = (options.engines, options.work, options.repeats)
             measure(size, precision, *asked, result["groups"][-1], save)
-            text = write_report(options, result)
-            print(text, flush=True)
-            if options.json is not None:
-                options.json.with_suffix(".md").write_text(text, encoding="utf-8")
+            publish(write_report(options, result), options.json)
     return result["groups"]
 
 
 def write_report(options: argparse.Namespace, result: dict[str, Any]) -> str:
     """Returns the tables, with what is needed to read them."""
-    machine = ", ".join(f"{name} {value}" for name, value in result["machine"].items())
     groups = result["groups"]
     rows = [found for found in map(row, groups) if found is not None]
-    parts = [f"Measured with {machine}; medians of {options.repeats} rounds."]
-    parts += [report.rows_table(rows)] if rows else []
+    parts = [report.rows_table(rows)] if rows else []
     parts += [report.engines_table(groups), report.devices_notes(groups)]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    return paragraphs(result["machine"], f"medians of {options.repeats} rounds.", *parts)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measures training on an accelerator, compared with PyTorch.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    what = "Measures training on an accelerator, compared with PyTorch."
+    parser = parser_of(what, "repeats", "json", "work", repeats=3)
     add = parser.add_argument
     add("--size", type=names(LOADS), default="base,bert-base,gpt2", help=f"of {', '.join(LOADS)}")
     add("--precision", type=names(PRECISIONS), default=",".join(PRECISIONS), help="of these two")
     add("--engines", type=names(ENGINES), default=",".join(ENGINES), help="of these")
-    add("--repeats", type=count, default=3, help="turns of each engine; their median counts")
     add("--make", action="store_true", help="make the batches, and measure nothing")
     add("--data", type=Path, help="with --make: folder of train.{en,de}.gz; or the demo corpus")
-    add("--json", type=Path, metavar="FILE", help="where to write all figures")
-    add("--work", type=Path, default=Path("build/benchmarks"), help="where batches are kept")
     return parser.parse_args(arguments)
 
 

@@ -6,15 +6,15 @@ import dataclasses
 import itertools
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from driver import load_all, measure_turns
 from speed import artefacts
 from speed.cells import OURS, compare
 from speed.processes import Worker
-from speed.turns import take_turns
 
 from .artefacts import make
 from .sizes import EncoderSize
@@ -126,27 +126,9 @@ def measure_load(load: Load, workers: Mapping[str, Worker], rounds: int) -> dict
     Returns:
         `compare`'s fields, and the median "cpu_seconds" of a round by engine.
     """
-    cpu: dict[str, list[float]] = {name: [] for name in workers}
-
-    def measure(name: str) -> Callable[[int], float]:
-        def once(times: int) -> float:
-            found = workers[name].ask("measure", batches=load.batches, times=times)
-            cpu[name].append(found["cpu_seconds"])
-            return found["seconds"]
-
-        return once
-
-    seconds = take_turns({name: measure(name) for name in workers}, rounds, workers)
-    # The turns that only warm up come first.
-    used = {name: statistics.median(values[-rounds:]) for name, values in cpu.items()}
+    seconds, cpu = measure_turns(workers, {"batches": load.batches}, rounds)
+    used = {name: statistics.median(values) for name, values in cpu.items()}
     return {**compare(seconds, load.tokens), "cpu_seconds": used}
-
-
-def load_all(workers: Mapping[str, Worker], folder: Path, precision: str) -> None:
-    """Has all engines open their models."""
-    for worker in workers.values():
-        worker.ask("load", folder=str(folder), precision=precision)
-        worker.settle()
 
 
 def states_of(worker: Worker, rows: list[list[int]]) -> np.ndarray:

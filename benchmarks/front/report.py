@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from speed.report import table
+from driver import table
 from speed.shortlists import split
 
 from keras_transformer.plotting.style import COLOURS, new_figure, save_picture, styled

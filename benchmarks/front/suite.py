@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from driver import take_turns
 from speed import artefacts
 from speed.processes import Worker
 from speed.shortlists import split
-from speed.turns import take_turns
 
 from keras_transformer.data.sources.files import read_lines
 from keras_transformer.evaluation import corpus_scores

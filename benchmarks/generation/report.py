@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from driver import table
 from speed.cells import OURS
-from speed.report import table
 
 MUST = {"lowest": 1.0, "mean": 1.0}
 AIM = {"lowest": 1.25, "mean": 1.5}

@@ -5,14 +5,14 @@ engines take turns.
 import dataclasses
 import itertools
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driver import load_all, measure_turns
 from speed import artefacts
-from speed.cells import OURS, SPLIT, check_ids, compare
+from speed.cells import OURS, SPLIT, check_ids, compare, taking_part
 from speed.processes import Worker
-from speed.turns import take_turns
 
 from .artefacts import make
 from .engine import GREEDY
@@ -104,13 +104,6 @@ def measure_size(
             yield {**row, "float32_equal": equal[cell.prompt, cell.batch]}
 
 
-def load_all(workers: Mapping[str, Worker], folder: Path, precision: str) -> None:
-    """Has all engines open their models."""
-    for worker in workers.values():
-        worker.ask("load", folder=str(folder), precision=precision)
-        worker.settle()
-
-
 def check_greedy(cell: Cell, ours: Worker, peer: Worker) -> float:
     """Returns the share of prompts that both engines continue alike.
 
@@ -126,33 +119,15 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
 
     Returns:
         Which cell it is; `compare`'s fields in new tokens a second, the prompt's time included;
-        the median "cpu_seconds" of a run by engine; if there is something to split, "split" in
-        tokens a second and "ratio_split", ours over it.
+        the median "cpu_seconds" of a run by engine.
     """
-    part = {name: worker for name, worker in workers.items() if name != SPLIT or cell.batch > 1}
-    cpu: dict[str, list[float]] = {name: [] for name in part}
-
-    def measure(name: str) -> Callable[[int], float]:
-        def once(times: int) -> float:
-            found = part[name].ask("measure", **cell.request, times=times)
-            cpu[name].append(found["cpu_seconds"])
-            return found["seconds"]
-
-        return once
-
-    seconds = take_turns({name: measure(name) for name in part}, rounds, part)
-    split = seconds.pop(SPLIT, None)
-    row = {
+    seconds, cpu = measure_turns(taking_part(workers, cell.batch), cell.request, rounds)
+    return {
         "size": cell.size.name,
         "precision": cell.precision,
         "search": cell.search,
         "prompt": cell.prompt,
         "batch": cell.batch,
         **compare(seconds, cell.tokens),
-        # The turns that only warm up come first.
-        "cpu_seconds": {name: statistics.median(used[-rounds:]) for name, used in cpu.items()},
+        "cpu_seconds": {name: statistics.median(used) for name, used in cpu.items()},
     }
-    if split is not None:
-        row["split"] = cell.tokens / statistics.median(split)
-        row["ratio_split"] = row["ours"] / row["split"]
-    return row

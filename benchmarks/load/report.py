@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speed.report import table
+from driver import table
 
 from .suite import OURS, PLAIN
 

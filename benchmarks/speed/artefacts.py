@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from driver import FASTEST
+
 from . import shortlists
 from .sizes import SIZES
 
@@ -48,8 +50,6 @@ Export = Callable[[Loaded, str, Path], None]
 ENDING = "-ending"
 RUN = "run"
 NAIVE = "naive"
-# The target of `export_onnx` whose graphs are measured unless another one is asked for.
-FASTEST = "native"
 
 
 def ours(precision: str, target: str = FASTEST) -> str:

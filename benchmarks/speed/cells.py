@@ -2,12 +2,13 @@
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from driver import measure_turns
 
 from .processes import Worker
 from .sizes import Size
-from .turns import take_turns
 
 OURS = "ours"
 # CTranslate2 translating parts of the batch at the same time, each on one thread. It stands beside
@@ -81,27 +82,12 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         rounds: Turns of each.
 
     Returns:
-        `compare`'s fields, and which cell it is; "ratio_processor", the same of processor seconds
-        in place of wall time, with the peer that needs the fewest; if there is something to split,
-        "split" in tokens a second and "ratio_split", ours over it.
+        `compare`'s fields, and which cell it is; "ratio_processor", the ratio of processor seconds
+        in place of wall time, to the peer that needs the fewest.
     """
-    processor: dict[str, list[float]] = {}
-
-    def measure(worker: Worker) -> Callable[[int], float]:
-        def turn(times: int) -> float:
-            seconds = worker.ask("measure", **cell.request, times=times)
-            processor.setdefault(worker.name, []).append(worker.ask("processor_seconds"))
-            return seconds
-
-        return turn
-
-    taking_part = {
-        name: measure(worker) for name, worker in workers.items() if name != SPLIT or cell.batch > 1
-    }
-    seconds = take_turns(taking_part, rounds, workers)
-    split = seconds.pop(SPLIT, None)
-    used = {name: processor[workers[name].name][-rounds:] for name in seconds}
-    row = {
+    seconds, used = measure_turns(taking_part(workers, cell.batch), cell.request, rounds)
+    used.pop(SPLIT, None)
+    return {
         "size": cell.size.name,
         "length": cell.size.text or cell.size.source_tokens,
         "batch": cell.batch,
@@ -111,25 +97,27 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
         "processor_seconds": used,
         "ratio_processor": compare(used, cell.tokens)["ratio"],
     }
-    if split is not None:
-        row["split"] = cell.tokens / statistics.median(split)
-        row["ratio_split"] = row["ours"] / row["split"]
-    return row
+
+
+def taking_part(workers: Mapping[str, Worker], batch: int) -> dict[str, Worker]:
+    """Returns the engines that have something to do: a batch of one cannot be split."""
+    return {name: worker for name, worker in workers.items() if name != SPLIT or batch > 1}
 
 
 def compare(seconds: Mapping[str, Sequence[float]], amount: float) -> dict[str, Any]:
     """Compares the medians of our engine and of the fastest peer.
 
     Args:
-        seconds: Seconds of each round for `OURS` and each peer.
+        seconds: Seconds of each round for `OURS`, each peer, and maybe `SPLIT`.
         amount: What was done in a round: tokens or sentences.
 
     Returns:
         "ours", "peer" (amount a second), "ratio" of the two, "ratio_low" and "ratio_high" (the
-        least and most of any round), "peer_name", "peers" (all of them) and "seconds".
+        least and most of any round), "peer_name", "peers" (all of them) and "seconds"; for `SPLIT`
+        "split" (amount a second) and "ratio_split", ours over it.
     """
     rates = {name: amount / statistics.median(values) for name, values in seconds.items()}
-    ours = rates.pop(OURS)
+    ours, split = rates.pop(OURS), rates.pop(SPLIT, None)
     best = max(rates, key=lambda name: rates[name])
     ratios = [peer / mine for mine, peer in zip(seconds[OURS], seconds[best], strict=True)]
     return {
@@ -141,16 +129,20 @@ def compare(seconds: Mapping[str, Sequence[float]], amount: float) -> dict[str, 
         "peer_name": best,
         "peers": rates,
         "seconds": {name: list(values) for name, values in seconds.items()},
+        **({} if split is None else {"split": split, "ratio_split": ours / split}),
     }
 
 
 def measure_column(cell: Cell, worker: Worker) -> tuple[float, list[list[int]]]:
     """Returns the tokens a second of an engine outside the comparison, and its ids."""
     ids = worker.ask("decode", **cell.request)
-    seconds = worker.ask("measure", **cell.request, times=1)
+
+    def measure() -> float:
+        return worker.ask("measure", **cell.request, times=1)["seconds"]
+
+    seconds = measure()
     if seconds < _SLOW_SECONDS:
-        rounds = [worker.ask("measure", **cell.request, times=1) for _ in range(_COLUMN_ROUNDS)]
-        seconds = statistics.median(rounds)
+        seconds = statistics.median(measure() for _ in range(_COLUMN_ROUNDS))
     worker.settle()
     return cell.tokens / seconds, ids
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driver import load_all, take_turns
+
 from keras_transformer.data.sources.files import read_lines
 from keras_transformer.evaluation import corpus_scores
 
 from . import artefacts
 from .cells import OURS, beam_size, compare
 from .processes import Worker
-from .turns import take_turns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +61,7 @@ def measure_texts(
     artefacts.make(folder, parts, run=text.run, texts=text.list_texts)
     different = []
     for precision, search in itertools.product(precisions, searches):
-        for worker in workers.values():
-            worker.ask("load", folder=str(folder), precision=precision)
+        load_all(workers, folder, precision)
         arguments = {"texts": texts, "beam_size": beam_size(search)}
         scores = _scores(workers, arguments, references)
         if precision == "float32" and scores["same"] < 1:

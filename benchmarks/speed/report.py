@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from driver import table
+
 MUST = {"lowest": 1.0, "mean": 1.6}
 AIM = {"lowest": 1.25, "mean": 2.0}
 _HEADS = {"naive": "naive ONNX", "keras": "Keras predict", "optimum": "Optimum"}
@@ -119,9 +121,3 @@ def _agreements(cell: Mapping[str, Any]) -> str:
 
 def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Makes a Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

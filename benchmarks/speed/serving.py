@@ -16,8 +16,6 @@ from typing import Any
 class Engine(abc.ABC):
     """Something that translates ids; subclasses wrap one library each."""
 
-    _processor_seconds = 0.0
-
     @abc.abstractmethod
     def load(self, folder: str, precision: str) -> None:
         """Opens a model in place of the one before.
@@ -45,18 +43,10 @@ class Engine(abc.ABC):
 
     def measure(
         self, rows: list[list[int]], beam_size: int, length: int | None, times: int
-    ) -> float:
-        """Returns the mean seconds of one translation of all rows among `times` in a row."""
+    ) -> dict[str, float]:
+        """Returns `timed`'s seconds of one translation of all rows."""
         prepared = self.prepare(rows)
-        start, used = time.perf_counter(), time.process_time()
-        for _ in range(times):
-            self.run(prepared, beam_size, length)
-        self._processor_seconds = (time.process_time() - used) / times
-        return (time.perf_counter() - start) / times
-
-    def processor_seconds(self) -> float:
-        """Returns what `measure` took last, in seconds of all threads."""
-        return self._processor_seconds
+        return timed(lambda: self.run(prepared, beam_size, length), times)
 
     def translate(self, texts: Sequence[str], beam_size: int) -> list[str]:
         """Translates texts, which end where the model ends them."""

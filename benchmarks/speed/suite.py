@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driver import load_all
+
 from . import artefacts
 from .cells import (
     OURS,
@@ -56,7 +58,7 @@ def measure_size(
     folder = artefacts.size_folder(work, name)
     artefacts.make(folder, _parts(cells, columns, target), size=name)
     limits = Limits(cells)
-    _load(workers, folder, "float32")
+    load_all(workers, folder, "float32")
     peer = next(worker for name, worker in workers.items() if name != OURS)
     expected = {
         (search, batch): check_float32(Cell(size, batch, search, "float32"), workers[OURS], peer)
@@ -65,9 +67,9 @@ def measure_size(
     both = {"ours": workers[OURS], "peer": peer}
     probes = {name: first_tokens(size, worker) for name, worker in both.items()}
     for precision, group in itertools.groupby(cells, key=lambda cell: cell.precision):
-        _load(workers, folder, precision)
+        load_all(workers, folder, precision)
         if precision == "float32":
-            _load(columns, folder, precision)
+            load_all(columns, folder, precision)
         agreements = {
             f"{name}_agreement": agreement(first_tokens(size, worker), probes[name])
             for name, worker in both.items()
@@ -86,12 +88,6 @@ def measure_size(
 def _parts(cells: Sequence[Cell], columns: Mapping[str, Worker], target: str) -> list[str]:
     precisions = {"float32", *(cell.precision for cell in cells)}
     return artefacts.both(precisions, target) + [artefacts.NAIVE] * ("naive" in columns)
-
-
-def _load(workers: Mapping[str, Worker], folder: Path, precision: str) -> None:
-    for worker in workers.values():
-        worker.ask("load", folder=str(folder), precision=precision)
-        worker.settle()
 
 
 def _measure_columns(

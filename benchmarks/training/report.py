@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speed.report import table
+from driver import table
 
 # Of the input pipeline: times the training rate at least, padding at most.
 LEAST_PIPELINE, MOST_PADDING = 20, 0.08

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from driver import in_turns
 from speed.processes import Worker
 
 from keras_transformer.config.single_stack import SingleStackConfig
@@ -161,7 +162,13 @@ def measure(
             order = {"size": size, "precision": precision, "batches": str(batches)}
             engines[key] = worker.ask("load", compiled=key[1], **order)
             worker.settle()
-        for key, rates in _rates(workers, tokens, rounds).items():
+
+        def rate(key: tuple[str, bool]) -> float:
+            found = tokens / workers[key].ask("measure")
+            workers[key].settle()
+            return found
+
+        for key, rates in in_turns(rate, workers, rounds).items():
             engines[key] |= {"rates": rates, "rate": statistics.median(rates)}
             engines[key]["last_loss"] = workers[key].ask("train_on_first")
             engines[key]["peak_memory"] = workers[key].ask("peak_memory")
@@ -284,15 +291,3 @@ def step_memory(
                 "seconds": worker.ask("measure"),
                 "peak_memory": worker.ask("peak_memory"),
             }
-
-
-def _rates(
-    workers: Mapping[tuple[str, bool], Worker], tokens: int, rounds: int
-) -> dict[tuple[str, bool], list[float]]:
-    """Target tokens a second of each engine's turns, each alone on the machine."""
-    found: dict[tuple[str, bool], list[float]] = {key: [] for key in workers}
-    for _ in range(rounds):
-        for key, worker in workers.items():
-            found[key].append(tokens / worker.ask("measure"))
-            worker.settle()
-    return found

@@ -2,7 +2,7 @@
 
 import beside_bergamot
 import pytest
-from beside_bergamot import Cell, table
+from beside_bergamot import Cell, report
 from marian.engine import TextEngine
 
 
@@ -31,7 +31,7 @@ def test_texts_are_translated_so_many_a_call() -> None:
 def test_a_row_has_medians_and_the_range_of_the_ratio() -> None:
     rates = {"ours": [300.0, 200.0, 400.0], "bergamot": [100.0, 200.0, 100.0]}
     cell = Cell(True, 4, 400, 20, 0.25, rates, rates)
-    assert table([cell]).splitlines()[-1] == (
+    assert report([cell]).splitlines()[-1] == (
         "| yes | 4 | 400 | 300 | 100 | **3.00** (1.00–4.00) | 25% |"
     )
 

@@ -33,6 +33,10 @@ class Scripted:
         pass
 
 
+def timed(seconds: float, processor: float = 0.0) -> dict[str, float]:
+    return {"seconds": seconds, "cpu_seconds": processor}
+
+
 @pytest.mark.parametrize(("name", "size"), [("greedy", 1), ("beam2", 2), ("beam4", 4)])
 def test_a_search_has_a_beam_size(name: str, size: int) -> None:
     assert beam_size(name) == size
@@ -76,7 +80,7 @@ def test_a_cell_of_a_text_has_its_lengths_and_counts_its_sources() -> None:
 @pytest.mark.parametrize(("batch", "splits"), [(1, False), (2, True)])
 def test_split_batches_stand_beside_the_ratio(batch: int, splits: bool) -> None:
     workers = {
-        name: Scripted(name, measure=[seconds] * 5, processor_seconds=[9.0, 9.0, *[used] * 3])
+        name: Scripted(name, measure=[timed(seconds, one) for one in (9.0, 9.0, used, used, used)])
         for name, seconds, used in (("ours", 1.0, 1.0), ("1", 3.0, 2.5), (SPLIT, 2.0, 3.0))
     }
     row = measure_cell(Cell(MINI, batch, "greedy", "int8"), workers, rounds=3)
@@ -122,6 +126,6 @@ def test_other_float32_ids_are_an_error(row: list[int], message: str) -> None:
     ("seconds", "asked", "rate"), [([1.0, 0.5, 0.5, 0.5], 4, 12 / 0.5), ([6.0], 1, 12 / 6)]
 )
 def test_a_slow_column_is_measured_once(seconds: list[float], asked: int, rate: float) -> None:
-    worker = Scripted("slow", decode=[[1], [2]], measure=list(seconds))
+    worker = Scripted("slow", decode=[[1], [2]], measure=list(map(timed, seconds)))
     assert measure_column(Cell(MINI, 2, "greedy", "float32"), worker) == (rate, [[1], [2]])
     assert worker.asked == asked + 1

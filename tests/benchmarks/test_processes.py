@@ -52,9 +52,10 @@ def test_an_engine_answers_whatever_it_prints() -> None:
     with Worker("fake_engine") as worker:
         worker.ask("load", folder="", precision="float32")
         found = worker.ask("decode", rows=[[4, 5, 6]], beam_size=1, length=2)
-        seconds = worker.ask("measure", rows=[[4]], beam_size=1, length=1, times=3)
+        taken = worker.ask("measure", rows=[[4]], beam_size=1, length=1, times=3)
     assert found == [[4, 5]]
-    assert 0.01 <= seconds < 0.1
+    assert 0.01 <= taken["seconds"] < 0.1
+    assert taken["cpu_seconds"] >= 0
 
 
 def test_an_engines_error_is_raised_and_it_goes_on() -> None:
