@@ -1,5 +1,5 @@
-"""What the benchmark suites share: their command line's arguments, engines that take turns, Markdown
-tables, and the JSON file of all figures.
+"""What the benchmark suites share: the arguments of their command lines, engines that take turns,
+Markdown tables, and the JSON file of all figures.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Writes artefacts. `export_run` and `export_onnx` take a run or a model and write one for
-`OnnxTranslator`, which needs no TensorFlow; `Manifest` is the contract between them.
-`export_saved_model` writes one for TensorFlow Serving, `export_pretrained` a model of another
-toolkit. Names load on first use.
+"""Exporters: `export_run` and `export_onnx` write ONNX artefacts for `OnnxTranslator`, which needs
+no TensorFlow; `export_saved_model` writes a SavedModel for TensorFlow Serving, `export_pretrained`
+a model of another toolkit. `Manifest` is the contract between exporters and runtime. Names load on
+first use.
 """
 
 from importlib import import_module

@@ -1,5 +1,5 @@
-"""Takes a Keras model and its tokenizers and writes the ONNX artefact: a directory that gets its
-name only after it was checked against Keras.
+"""ONNX export of a Keras model and its tokenizers. The artefact gets its name only after its graphs
+were checked against Keras.
 """
 
 import os

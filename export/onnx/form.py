@@ -1,5 +1,5 @@
-"""What an artefact's graphs are written as: takes what the caller asks for and a model, and returns
-the target, precision and operator set that they have in the end.
+"""The form of an artefact: its target, precision and operator set, once defaults and the model's
+own needs have had their say.
 """
 
 import logging

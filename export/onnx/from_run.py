@@ -1,6 +1,4 @@
-"""Takes the directory of a training run and writes its ONNX artefact, with all that the run knows
-of its model.
-"""
+"""ONNX export of a training run, with all that its directory knows of the model."""
 
 import os
 from collections.abc import Mapping

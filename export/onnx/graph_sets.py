@@ -1,5 +1,5 @@
-"""The graphs of one artefact, target by target: takes its form and returns what emits the graphs,
-names their files and describes them for the manifest.
+"""The graphs of one artefact for each target: who emits them, their files, and their entry in the
+manifest.
 """
 
 from collections.abc import Iterator, Mapping

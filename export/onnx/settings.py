@@ -1,4 +1,4 @@
-"""Takes the settings of an ONNX export and checks them, without the model or TensorFlow."""
+"""The settings of an ONNX export, checked without the model or TensorFlow."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Takes the graphs of one artefact and writes their files, with all weights in one file beside
-them. A matrix that several graphs hold is stored once, and no graph exceeds the limit of 2 GB of
-protobuf, the format of ONNX files.
+"""The files of an artefact's graphs, with all weights in one file beside them. A matrix that
+several graphs hold is stored once, and no graph exceeds the limit of 2 GB of protobuf, the format
+of ONNX files.
 """
 
 import hashlib

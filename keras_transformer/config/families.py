@@ -1,4 +1,4 @@
-"""The three families: takes a config's plain values and returns the config of their family."""
+"""Configs of the three families from their plain values, which name the family."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Embeddings: takes ids and returns the input of a stack of blocks, scaled tokens plus positions
-with dropout (paper, sections 3.4, 3.5 and 5.4). Only this layer adds a token to a position.
+"""Embeddings: the input of a stack of blocks, scaled tokens plus positions, with dropout (paper,
+sections 3.4, 3.5 and 5.4). Only this layer adds a token to a position.
 """
 
 from typing import Any

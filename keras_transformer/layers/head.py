@@ -1,4 +1,4 @@
-"""The final linear layer: takes states, returns logits over the vocabulary (paper, section 3.4)."""
+"""The final linear layer, from states to logits over the vocabulary (paper, section 3.4)."""
 
 from typing import Any
 

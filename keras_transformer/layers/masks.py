@@ -1,5 +1,5 @@
-"""Boolean masks, True where attention is allowed: takes ids and returns masks, which are passed
-explicitly; and the softmax under a mask.
+"""Boolean masks, True where attention is allowed, which are passed explicitly; and the softmax
+under a mask.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""Position vectors, sinusoidal (paper, section 3.5) or learned: takes a padding mask and returns
-vectors. Positions count real tokens, so padding on either side of a sequence does not shift them.
+"""Position vectors, sinusoidal (paper, section 3.5) or learned. Positions count real tokens, so
+padding on either side of a sequence does not shift them.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Models: takes a config and returns a Transformer."""
+"""Transformers as Keras models, built from a config."""
 
 from keras_transformer.models.transformer import Transformer, build_transformer, probabilities
 

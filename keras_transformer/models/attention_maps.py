@@ -1,4 +1,4 @@
-"""Takes a model and the ids of a batch and returns the attention weights of all heads."""
+"""The attention weights of all heads of a model, for a batch of ids."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,5 @@
-"""A decoder alone as a functional Keras model, as GPT-2 is (Radford et al. 2019): takes ids and
-returns logits of the token that follows each, and the function that decoding with a cache needs.
+"""A decoder alone as a functional Keras model, as GPT-2 is (Radford et al. 2019), and its decode
+step with a cache.
 """
 
 from functools import cached_property

@@ -1,6 +1,4 @@
-"""What decoding with a cache needs of the encoder-decoder: takes ids and what earlier tokens left,
-and returns logits or log-probabilities and what later ones need.
-"""
+"""The encoder-decoder's decode step with a cache: the logits of the next token."""
 
 from collections.abc import Callable
 from typing import Any

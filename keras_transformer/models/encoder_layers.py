@@ -1,6 +1,4 @@
-"""The layers of an encoder alone and the functions of ids that they make: takes symbolic inputs and
-returns states, or what a head makes of them.
-"""
+"""The layers of an encoder alone, connected from ids to states or to what a head makes of them."""
 
 from dataclasses import dataclass
 from typing import Any

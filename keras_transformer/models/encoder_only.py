@@ -1,5 +1,5 @@
-"""An encoder alone as a functional Keras model, as BERT is (Devlin et al. 2018): takes ids and
-returns states, or what a head makes of them.
+"""An encoder alone as a functional Keras model, as BERT is (Devlin et al. 2018), with or without a
+head.
 """
 
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The models of all families: takes a config and returns the model of its family."""
+"""Builds the model of any family from its config."""
 
 from typing import Any, TypeAlias
 

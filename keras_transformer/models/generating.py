@@ -1,5 +1,5 @@
-"""`generate` of the models that write: takes ids as padded arrays or as rows, and returns ids.
-`keras_transformer.decoding`, which stands on the models, does the search.
+"""`generate` of the models that write. `keras_transformer.decoding`, which stands on the models,
+does the search.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""The encoder-decoder Transformer as a functional Keras model (paper, figure 1), which takes source
-and target ids and returns logits.
+"""The encoder-decoder Transformer as a functional Keras model (paper, figure 1), from source and
+target ids to logits.
 """
 
 from functools import cached_property

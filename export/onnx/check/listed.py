@@ -1,5 +1,5 @@
-"""Keras under an artefact's shortlist: takes the ids of some texts and returns what its graphs
-take, and a head whose logits are -inf but for the ids on the list.
+"""Keras's logits under an artefact's shortlist, -inf but for the ids on the list, which the graphs
+must compute.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,4 @@
-"""Checks exported graphs: takes ONNX files and the Keras model, compares the numbers, and returns
-the largest difference.
-"""
+"""Compares every output of an artefact's graphs with the Keras model's, to a tolerance."""
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest

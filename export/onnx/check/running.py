@@ -1,6 +1,4 @@
-"""Runs an artefact's graphs for their check: takes arrays by name and returns outputs by name, and
-compares them with expected ones.
-"""
+"""Runs one graph of an artefact and compares its outputs with expected arrays."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""Takes a Keras model and returns its ONNX graphs, for each target."""
+"""ONNX graphs of a Keras model, for each target."""

@@ -1,4 +1,4 @@
-"""Builds an ONNX graph node by node: takes operators and arrays and returns the model."""
+"""A builder of ONNX graphs, node by node."""
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

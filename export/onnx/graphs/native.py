@@ -1,5 +1,5 @@
-"""Takes a Keras Transformer and returns graphs of this package's own onnxruntime operators
-(`runtime/native`), fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
+"""The target "native": graphs of this package's own operators for onnxruntime (`runtime/native`),
+fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
 """
 
 from collections.abc import Callable

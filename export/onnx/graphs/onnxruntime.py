@@ -1,6 +1,4 @@
-"""Takes a Keras model of any family and returns graphs of onnxruntime's fused operators, emitted
-block by block, that compute the model's numbers.
-"""
+"""The target "onnxruntime": graphs of onnxruntime's fused operators, emitted block by block."""
 
 from functools import partial
 from typing import Any

@@ -1,5 +1,5 @@
-"""Takes a Keras model and returns graphs of standard operators only, for other runtimes than
-onnxruntime. tf2onnx converts the model's own functions, so they also verify the emitted graphs.
+"""The target "portable": graphs of standard operators only, for runtimes other than onnxruntime.
+tf2onnx converts the model's own functions, so that these graphs also verify the emitted ones.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
-"""Joins the operators of a decode step into one that makes several steps in a run: takes a graph of
-this package's own operators and returns one with the same inputs and outputs, and two inputs more.
+"""Several decode steps in one run of a graph: all operators of a step joined into one that repeats
+them. Such a graph has two inputs more.
 """
 
 import copy

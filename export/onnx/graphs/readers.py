@@ -1,6 +1,4 @@
-"""What graphs read of a model, the same for every family: takes a model and returns its encoder or
-its decoder, with the names of their inputs.
-"""
+"""Encoders and decoders as the graphs of every family read them, with the names of their inputs."""
 
 from typing import Any, NamedTuple
 

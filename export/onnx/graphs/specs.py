@@ -1,5 +1,5 @@
-"""The contract of each graph of an artefact: takes a model's sizes and returns the names, types and
-shapes of inputs and outputs, in the order in which the graph declares them.
+"""The signature of each graph of an artefact: names, types and shapes of its inputs and outputs, in
+the order in which the graph declares them.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""The interface of a target: takes a model and returns its graphs. `OnnxRuntime` and `Native` emit
-them from the model's layers; for `Portable`, tf2onnx converts the model's own functions.
+"""The interface of a target. `OnnxRuntime` and `Native` emit graphs from the model's layers; for
+`Portable`, tf2onnx converts the model's own functions.
 """
 
 from typing import Protocol

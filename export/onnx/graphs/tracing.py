@@ -1,5 +1,5 @@
-"""Takes TensorFlow functions and returns ONNX graphs, through tf2onnx: for the portable target, and
-for activations that no emitter knows.
+"""Conversion of TensorFlow functions by tf2onnx: for the portable target, and for activations that
+no emitter knows.
 """
 
 import logging

@@ -1,5 +1,5 @@
-"""The end of a decode step: takes logits and returns the most probable tokens of each row, so that
-the graph need not output whole rows. Standard ONNX operators only, for every target.
+"""The end of a decode step: the most probable tokens of each row, so that the graph need not output
+whole rows of logits. Standard ONNX operators only, for every target.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""The final linear layer under a shortlist: takes a decoder's states and the weights of a batch's
-ids, and returns the logits of those among them that each sentence's translation may be made of.
+"""The final linear layer under a shortlist: logits of the ids that each sentence's translation may
+be made of.
 
 Every sentence has a row of places among the batch's ids, so that its logits do not depend on which
 others share the batch. The weights are gathered once a batch, by a graph of their own.

@@ -1,6 +1,4 @@
-"""The end of an encoder's graph: takes its states and returns what its head or pooler makes of
-them.
-"""
+"""The end of an encoder's graph: its head or its pooler."""
 
 from collections.abc import Callable
 

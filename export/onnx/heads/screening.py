@@ -1,5 +1,4 @@
-"""Greedy search's next token without a float32 product with the whole vocabulary: takes the
-decoder's states and returns the id of each row's largest logit, exactly.
+"""Greedy search's next token, exactly, without a float32 product with the whole vocabulary.
 
 The vocabulary's matrix is the largest of a decode step. Bytes find candidates, float32 decides
 among them, and a bound proves that no other token has a larger logit: with x the states of a row,

@@ -1,5 +1,4 @@
-"""The final linear layer as one matrix: takes a decoder's states and head, and returns the states
-and the matrix whose product is the logits, biases included.
+"""The final linear layer as one product of states and a matrix, biases included.
 
 A bias is a sum of nearly equal parts, each in a column of its own beside those of the weights, and
 the states have ones there: so every way to multiply and to rank, in bytes too, serves for both.

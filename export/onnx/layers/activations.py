@@ -1,4 +1,4 @@
-"""Takes the Keras activation of a feed-forward layer and adds its nodes to a graph."""
+"""Activations of feed-forward layers in a graph."""
 
 import math
 from collections.abc import Callable

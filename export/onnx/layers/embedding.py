@@ -1,4 +1,4 @@
-"""Embeds tokens and positions in standard operators: takes ids and returns states."""
+"""Embeddings of tokens and positions in standard operators."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Takes Keras layers and returns the kernels and biases of linear layers in a graph, side by side
-if one product serves several layers.
-"""
+"""Kernels and biases of linear layers, side by side where one product serves several layers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,5 +1,4 @@
-"""The SSRU of a decoder's blocks: takes its Keras layer and returns the parts of a sub-layer, for
-one new token of each row and for whole sequences.
+"""The SSRU of a decoder's blocks, for one new token of each row and for whole sequences.
 
 A cache holds two states of each row: a step reads that of the token before and writes its own
 beside it, in turn. A step that is run twice thus finds the same, and a row may continue any other.

@@ -1,5 +1,5 @@
-"""Takes a Keras stack and states and emits its residual sub-layers, one after another, each as two
-linear layers and the nodes between them, or as one and the nodes after it.
+"""A stack of blocks in a graph: its residual sub-layers one after another, each as two linear
+layers with nodes between them, or as one linear layer with nodes after it.
 """
 
 from collections.abc import Callable, Iterator

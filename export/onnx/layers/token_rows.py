@@ -1,5 +1,5 @@
-"""The tokens of padded texts as rows, one after the other, so that an encoder computes nothing for
-padding: takes values of a batch and returns those of its tokens, and puts them back.
+"""Padded texts without their padding: the tokens of a batch as rows, one after the other, so that
+an encoder computes nothing for padding.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""Weights in bfloat16, the upper half of a float32, for this package's own operators: takes layers
-and emits nodes.
+"""Weights in bfloat16, the upper half of a float32, for this package's own operators.
 
 Inputs are rounded to bfloat16 as well, row by row, and products are summed in float32, so a row's
 result does not depend on the other rows, to the last bit. All else stays float32. The operators run

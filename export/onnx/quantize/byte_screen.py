@@ -1,4 +1,4 @@
-"""Takes a vocabulary's matrix and packs it in bytes for this package's token-ranking operators."""
+"""A vocabulary's matrix in bytes, as this package's token-ranking operators read it."""
 
 from typing import NamedTuple
 

@@ -1,5 +1,5 @@
-"""Half precision for GPU providers: takes a float32 graph of standard operators and returns a copy
-whose weights, caches and products are float16.
+"""Half precision for GPU providers: a graph of standard operators with weights, caches and products
+in float16.
 
 What float16 cannot hold stays float32, connected by casts: positions, the statistics of layer
 norms, sums of exponentials, and all values between the last products and the outputs that stay

@@ -1,4 +1,4 @@
-"""Linear layers and large embeddings with int8 weights: takes layers and emits nodes.
+"""Linear layers and large embeddings with int8 weights.
 
 Every kernel stores int8 weights with a scale for each output:
 

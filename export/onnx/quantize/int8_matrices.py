@@ -1,5 +1,5 @@
-"""Symmetric 8-bit quantisation of matrices: takes float32 values and returns the integers and
-scales whose product is nearest to them.
+"""Symmetric 8-bit quantisation of matrices: the integers and scales whose product is nearest to the
+float32 values.
 
 x86 processors without VNNI multiply unsigned inputs by signed weights and add two such products in
 16 bits, with saturation. Inputs of 0 to 255 never saturate if, of every two neighbouring weights,

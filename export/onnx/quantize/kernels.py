@@ -1,5 +1,5 @@
-"""The interface of a precision: takes linear layers and embeddings and emits nodes that store and
-multiply them. `Float32` is the simplest one.
+"""The interface of a precision: how linear layers and embeddings are stored and multiplied.
+`Float32` is the simplest one.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Weights and products in float32 by this package's own operators: takes layers and emits nodes.
+"""Weights and products in float32 by this package's own operators.
 
 A row's result does not depend on the other rows, to the last bit. Weights are stored as
 onnxruntime's operators read them, so that both share one file.

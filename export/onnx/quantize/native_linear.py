@@ -1,5 +1,5 @@
-"""Takes a linear layer in int8 and packs it for the operator `BytesLinear`: weights in blocks, and
-each output's scale and bias.
+"""Linear layers in int8, packed for the operator `BytesLinear`: weights in blocks, and each
+output's scale and bias.
 """
 
 from typing import NamedTuple

@@ -1,5 +1,5 @@
-"""Takes the name of a precision and returns the target that makes its graphs, the types of their
-inputs and outputs, and the tolerance that they are checked with.
+"""The precisions by name: the target that makes the graphs of each, the types of their inputs and
+outputs, and the tolerance of their check.
 """
 
 from dataclasses import replace

@@ -1,5 +1,5 @@
 """Linear layers with int8 weights for onnxruntime's operators, stored in the blocks that this
-package's own operators read: takes layers and emits nodes, so that one file of weights serves both.
+package's own operators read, so that one file of weights serves both.
 """
 
 import numpy as np

@@ -1,5 +1,4 @@
-"""Reads shortlists of other toolkits: takes a file and a model's tokenizers and returns the
-shortlist of the model.
+"""Reads the shortlists of Marian and CTranslate2.
 
 Marian's lexical table has a line `target source probability` for each pair of pieces, as
 extract-lex writes it; its binary shortlist is that of `marian-conv --shortlist`. CTranslate2's map

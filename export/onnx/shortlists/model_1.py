@@ -1,5 +1,5 @@
-"""Lexical probabilities from parallel text: takes pairs of id rows and returns, for each source id,
-the target ids that it is most likely translated by (IBM Model 1: Brown et al. 1993, section 4.1).
+"""Lexical probabilities from parallel text, by IBM Model 1 (Brown et al. 1993, section 4.1): for
+each source id, the target ids that most likely translate it.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Makes a shortlist from parallel text: takes sentences, their translations and a model's
-tokenizers and returns the shortlist of the model.
-"""
+"""Makes a model's shortlist from sentences and their translations."""
 
 from collections.abc import Sequence
 from itertools import chain

@@ -1,5 +1,5 @@
-"""Writes vocabularies with marks of languages for the tokenizers of mBART, NLLB and M2M100: takes
-our SentencePiece model, which has the model's ids, and writes theirs, in an order of its own.
+"""Vocabularies with language codes as the tokenizers of mBART, NLLB and M2M100 have them, in an
+order that is not that of the model's ids.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The head of classification, tagging, regression and spans: takes states and returns logits."""
+"""The head of classification, tagging, regression and spans."""
 
 from typing import Any
 

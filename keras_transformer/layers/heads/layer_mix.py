@@ -1,6 +1,4 @@
-"""A learned mix of all layers' states (Peters et al. 2018, ELMo, equation 1): takes the states of
-every layer of a network and returns one state for each token.
-"""
+"""A learned mix of the states of all layers (Peters et al. 2018, ELMo, equation 1)."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""The head of masked language models (Devlin et al. 2018): takes states and returns logits over the
-vocabulary.
-"""
+"""The head of masked language models (Devlin et al. 2018): logits over the vocabulary."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""One vector for each text: takes states and returns the first, their mean, or what BERT's pooler
-(Devlin et al. 2018) makes of the first.
+"""One vector for each text: the first token's state, the mean of all, or what BERT's pooler (Devlin
+et al. 2018) makes of the first.
 """
 
 from typing import Any

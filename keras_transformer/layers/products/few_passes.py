@@ -1,5 +1,5 @@
-"""Compiles functions of large tensors: takes one and returns one with the same results that reads
-and writes its tensors few times.
+"""Compiled functions of large tensors, which read and write them fewer times, with the same
+results.
 """
 
 import functools

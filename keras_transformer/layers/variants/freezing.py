@@ -1,6 +1,4 @@
-"""Layers inside a layer or model that are not trained: takes the whole and returns which they are,
-and freezes them again.
-"""
+"""Which layers of a model or layer are frozen, and how they are frozen again."""
 
 from collections.abc import Collection
 

@@ -1,6 +1,4 @@
-"""Layers inside a layer or model that Keras quantized: takes the whole and returns how each of them
-was quantized, and quantizes them again.
-"""
+"""How Keras quantized each layer of a model or layer, and how they are quantized again."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,5 +1,5 @@
-"""Relative positions as biases (Raffel et al. 2020, T5): takes states and returns what is added to
-the scores of attention, one number a head for each bucket of distances.
+"""Relative positions as biases of attention scores, one number a head for each bucket of distances
+(Raffel et al. 2020, T5).
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""Relative positions as in Transformer-XL (Dai et al. 2019, section 3.3 and appendix B): takes
-queries and returns what distances add to their scores.
+"""Relative positions as in Transformer-XL (Dai et al. 2019, section 3.3 and appendix B): what
+distances add to the scores of attention.
 """
 
 from typing import Any

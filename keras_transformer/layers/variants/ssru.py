@@ -1,5 +1,5 @@
 """The simpler simple recurrent unit (Kim et al. 2019, "From Research to Production and Back"),
-which reads the places before in a decoder: takes states and returns what it remembers of them.
+which stands in for a decoder's self-attention.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
-"""Presets: takes a model and writes a directory with its config, weights and tokenizers, and reads
-it again. The directory is laid out as a finished training run.
+"""Presets on disk: a model's config, weights and tokenizers in a directory that is laid out as a
+finished training run.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Low-rank adaptation (Hu et al. 2021): takes a model with trained weights, keeps them as they are
-and trains the product of two narrow matrices beside each; merges the products in the end.
+"""Low-rank adaptation (Hu et al. 2021): trained weights stay as they are, beside each is trained
+the product of two narrow matrices, and the products are merged in the end.
 """
 
 import math

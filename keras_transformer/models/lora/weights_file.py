@@ -1,6 +1,4 @@
-"""LoRA files: takes an adapted model and writes the weights that it trains, and reads them into a
-model that has the others.
-"""
+"""LoRA files, which hold only the weights that an adapted model trains."""
 
 import json
 import zipfile

@@ -1,3 +1,1 @@
-"""Attention, one function for each place that it stands in: takes a Keras attention layer and
-returns the parts of a sub-layer.
-"""
+"""Attention in a graph: one function for each place in which a model has it."""

@@ -1,5 +1,5 @@
-"""The relative bias of a block, or one that a stack's blocks share (Raffel et al. 2020): takes its
-Keras layer and returns what is added to scores, computed once in each run of a graph.
+"""Relative biases (Raffel et al. 2020), of one block or shared by a stack's blocks: what is added
+to the scores, computed once in each run of a graph.
 """
 
 import numpy as np
