@@ -1,12 +1,12 @@
 """Measures the defaults of training on small corpora beside configurations that are set by hand.
 
-    python benchmarks/small_corpora.py DATA OUTPUT [--rows NAME …] [--defaults]
+    python benchmarks/small_corpora.py DATA OUTPUT [--rows NAME …] [--defaults] [--picture FILE]
 
 DATA is the folder of `multi30k_en_de` and `localisation_en_de`. Trains each row by the command
 line's defaults and then by twenty configurations that cost no more, and measures all on the row's
 test set, where the best is chosen, too, which favours the search. Where a row has several seeds,
 the three best of one seed run with the others, and means are compared. Each result is a line of
-OUTPUT, and what has one is not run again. Prints the table of what OUTPUT has.
+OUTPUT, and what has one is not run again. Prints the table of what OUTPUT has, and draws it.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from small import report
 from small.corpora import Row, rows, unlabelled
 from small.measure import measure, train_bert
 from small.search import configurations
@@ -33,8 +34,11 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--rows", nargs="+", help="names of rows; all if not given")
+    parser.add_argument("--rows", nargs="*", help="names of rows; all if not given")
     parser.add_argument("--defaults", action="store_true", help="leave the search out")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="where to draw it (.svg, .png)"
+    )
     given = parser.parse_args()
     known = {row.name: row for row in rows(given.data)}
     wrong = sorted(set(given.rows or ()) - set(known))
@@ -42,12 +46,15 @@ def main() -> None:
         parser.error(f"there is no row {wrong[0]!r}; there are {', '.join(known)}")
     given.output.parent.mkdir(parents=True, exist_ok=True)
     bert = given.output.with_suffix(".bert")
-    for name in given.rows or known:
+    for name in known if given.rows is None else given.rows:
         row = known[name]
         if row.start != "scratch":
             train_bert(unlabelled(given.data), bert, _THREADS)
         _run(row, given.output, bert, search=not given.defaults)
-    print(_table(_results(given.output)))
+    comparisons = report.compare(_results(given.output))
+    print(report.table(comparisons))
+    if given.picture is not None:
+        report.draw(comparisons, given.picture)
 
 
 def _run(row: Row, output: Path, bert: Path, *, search: bool) -> None:
@@ -73,48 +80,15 @@ def _run(row: Row, output: Path, bert: Path, *, search: bool) -> None:
     first, *others = row.seeds
     default = result({}, first)
     tried = [result(flags, first) for flags in configurations(row, default) if search]
-    best = sorted(tried, key=_goodness, reverse=True)[:_FINALISTS]
+    best = sorted(tried, key=report.goodness, reverse=True)[:_FINALISTS]
     for seed in others:
         for one in [default, *best]:
             result(one["flags"], seed)
 
 
-def _goodness(one: dict[str, Any]) -> float:
-    """Returns the score of a result, larger for a better one."""
-    return -one["score"] if one["metric"] == "perplexity" else one["score"]
-
-
 def _results(output: Path) -> list[dict[str, Any]]:
     lines = output.read_text("utf-8").splitlines() if output.exists() else []
     return [json.loads(line) for line in lines]
-
-
-def _table(results: list[dict[str, Any]]) -> str:
-    """Returns a row of Markdown for each corpus."""
-    names = dict.fromkeys(one["row"] for one in results)
-    rows = [_row_of_table([one for one in results if one["row"] == name]) for name in names]
-    head = "| corpus | metric | defaults | updates | seconds | best of | configurations | ratio |"
-    return "\n".join([head, "|---" * 8 + "|", *rows])
-
-
-def _row_of_table(results: list[dict[str, Any]]) -> str:
-    """Compares the defaults of a row with the best configuration that ran with as many seeds."""
-    by_flags: dict[str, list[dict[str, Any]]] = {}
-    for one in results:
-        by_flags.setdefault(json.dumps(one["flags"]), []).append(one)
-    default = by_flags.pop("{}")
-    finalists = [runs for runs in by_flags.values() if len(runs) == len(default)]
-    best = max(map(_mean, finalists), default=_mean(default))
-    ratio = min(_mean(default) / best, best / _mean(default)) if _mean(default) < best else 1.0
-    return (
-        f"| {default[0]['row']} | {default[0]['metric']} | {abs(_mean(default)):.2f} | "
-        f"{default[0]['updates']} | {default[0]['seconds']:.0f} | {abs(best):.2f} | "
-        f"{len(by_flags)} | {ratio:.3f} |"
-    )
-
-
-def _mean(runs: list[dict[str, Any]]) -> float:
-    return sum(map(_goodness, runs)) / len(runs)
 
 
 if __name__ == "__main__":
