@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.export.saved_model.requests import Request
 from keras_transformer.export.saved_model.settings import SignatureKind
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -27,6 +28,23 @@ class Settings:
     max_source_length: int
     min_score: float | None
     options: Mapping[str, Any]
+
+    def search_options(self) -> SearchOptions:
+        """Returns the options of a search that a graph can do.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range, or cannot be exported.
+        """
+        search = SearchOptions(**self.options)
+        if search.sample:
+            raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
+        if search.stop or search.stop_tokens:
+            raise ValueError(
+                "stop and stop_tokens cannot be exported: a graph does not look for stops; the "
+                "server and OnnxGenerator do."
+            )
+        return search
 
 
 class Content(Protocol):

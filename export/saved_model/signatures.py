@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.artefact.signatures import LOWEST, Signature, TensorSpec
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature, TensorSpec
 from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
 from keras_transformer.export.saved_model.id_rows import read_rows
 from keras_transformer.export.saved_model.translation import Found, Translation
@@ -35,27 +35,20 @@ class IdSignatures:
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the signatures as concrete functions, by name; they are as declared."""
-        translate = trace(self.translate_ids, declared["translate_ids"])
         functions: dict[str, Callable[..., Outputs]] = {
+            "translate_ids": self.translate_ids,
             "translate_n_best": self.translate_n_best,
             "score": self.score,
             "encode": self.encoder_states,
             "translate_with_options": self.translate_with_options,
             "translate_between": self.translate_between,
         }
-        return {
-            "serving_default": translate,
-            "translate_ids": translate,
-            **{
-                name: trace(function, declared[name])
-                for name, function in functions.items()
-                if name in declared
-            },
-        }
+        made = traced(functions, declared)
+        return {DEFAULT_SIGNATURE: made["translate_ids"], **made}
 
     def translate_ids(self, source_ids: Tensor) -> Outputs:
         """The best translation of each source."""
-        return _best_ids(self._translation.search(*self._source(source_ids)))
+        return best_ids(self._translation.search(*self._source(source_ids)))
 
     def translate_between(
         self, source_ids: Tensor, source_language: Tensor, target_language: Tensor
@@ -63,7 +56,7 @@ class IdSignatures:
         """The best translation of each source, between languages of its own."""
         rows, *_ = self._source(source_ids)
         marks = self._translation.languages.between(source_language, target_language)
-        return _best_ids(self._translation.search(rows, *marks))
+        return best_ids(self._translation.search(rows, *marks))
 
     def translate_n_best(self, source_ids: Tensor) -> Outputs:
         """The N best translations of each source, best first."""
@@ -96,7 +89,7 @@ class IdSignatures:
         found = self._translation.search_with_options(
             *self._source(source_ids), max_length, length_penalty, prefixes
         )
-        return _best_ids(found)
+        return best_ids(found)
 
     def _source(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns rows and the marks of the default languages."""
@@ -136,7 +129,7 @@ class TextSignatures:
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the signatures as concrete functions, by name; they are as declared."""
         functions: dict[str, Callable[..., Outputs]] = {
-            "serving_default": self.translate,
+            DEFAULT_SIGNATURE: self.translate,
             "translate_n_best": self.translate_n_best,
             "score": self.score,
             "encode": self.encoder_states,
@@ -144,11 +137,7 @@ class TextSignatures:
             "translate_with_options": self.translate_with_options,
             "translate_between": self.translate_between,
         }
-        return {
-            name: trace(function, declared[name])
-            for name, function in functions.items()
-            if name in declared
-        }
+        return traced(functions, declared)
 
     def translate(self, text: Tensor) -> Outputs:
         """The best translation of each text."""
@@ -241,11 +230,23 @@ def _flags(found: Found, min_score: float | None, pad: int) -> Outputs:
     return {"low_confidence": is_there & (token_scores < min_score)}
 
 
-def _best_ids(found: Found) -> Outputs:
+def best_ids(found: Found) -> Outputs:
+    """Returns the best hypothesis of each row."""
     return {
         "ids": found.ids[:, 0],
         "score": found.scores[:, 0],
         "log_probability": found.log_probabilities[:, 0],
+    }
+
+
+def traced(
+    functions: Mapping[str, Callable[..., Outputs]], declared: Mapping[str, Signature]
+) -> dict[str, Any]:
+    """Returns the graphs of those functions that are declared, by name."""
+    return {
+        name: trace(function, declared[name])
+        for name, function in functions.items()
+        if name in declared
     }
 
 

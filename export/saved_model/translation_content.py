@@ -43,15 +43,8 @@ class TranslationContent:
         cls, model: Transformer, source: Tokenizer, target: Tokenizer, settings: Settings
     ) -> "TranslationContent":
         """Checks everything against the model, as `ContentMaker` says."""
-        search = SearchOptions(**settings.options)
+        search = settings.search_options()
         check_inputs(model, source, target)
-        if search.sample:
-            raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-        if search.stop or search.stop_tokens:
-            raise ValueError(
-                "stop and stop_tokens cannot be exported: a graph looks for no stops; the server "
-                "and OnnxGenerator do."
-            )
         check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
         limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
         longest = limits.longest_source(settings.max_source_length)

@@ -46,7 +46,8 @@ _ENDINGS = {
     "embedding": "Model",
 }
 _OF_WHOLE_TEXTS = ("pretraining", "classification", "regression")
-_DISTILBERT_HEADS = tuple(head for head in _ENDINGS if head != "pretraining")
+# The models after BERT dropped its prediction of the next sentence.
+_LATER_HEADS = tuple(head for head in _ENDINGS if head != "pretraining")
 # A text's tokens have no types there, or one.
 _INPUTS = ("input_ids", "attention_mask")
 
@@ -93,10 +94,7 @@ def _check_roberta(outgoing: Outgoing) -> None:
             f"RobertaModel counts positions from its padding's id: position_offset must be {offset}"
             f", got {config.position_offset}."
         )
-    if config.head == "masked_lm" and config.activation != "gelu":
-        raise ValueError(
-            f"RobertaForMaskedLM needs activation='gelu' in its head, got {config.activation!r}."
-        )
+    _check_masked_head(config, "RobertaForMaskedLM")
 
 
 def _check_mpnet(outgoing: Outgoing) -> None:
@@ -106,10 +104,12 @@ def _check_mpnet(outgoing: Outgoing) -> None:
         raise ValueError(f"{name} has the padding's id 1, got {config.special_ids.pad}.")
     if not config.pooler and config.head in ("classification", "regression"):
         raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
+    _check_masked_head(config, "MPNetForMaskedLM")
+
+
+def _check_masked_head(config: Any, name: str) -> None:
     if config.head == "masked_lm" and config.activation != "gelu":
-        raise ValueError(
-            f"MPNetForMaskedLM needs activation='gelu' in its head, got {config.activation!r}."
-        )
+        raise ValueError(f"{name} needs activation='gelu' in its head, got {config.activation!r}.")
 
 
 def _bert_config(outgoing: Outgoing, kind: str = "bert", name: str = "Bert") -> dict[str, Any]:
@@ -259,7 +259,7 @@ ROBERTA = Architecture(
         {
             **BERT.form.values,
             "position_offset": None,
-            "head": tuple(head for head in _ENDINGS if head != "pretraining"),
+            "head": _LATER_HEADS,
         },
     ),
     _roberta_config,
@@ -290,7 +290,7 @@ DISTILBERT = Architecture(
             "num_token_types": (0,),
             "pooler": None,
             "pooler_activation": None,
-            "head": _DISTILBERT_HEADS,
+            "head": _LATER_HEADS,
         },
     ),
     _distilbert_config,

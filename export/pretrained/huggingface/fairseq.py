@@ -1,5 +1,6 @@
 """Encoder-decoders of fairseq's forms as Hugging Face's BART, mBART and M2M100 (NLLB, too)."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,10 @@ def _check_bart(outgoing: Outgoing) -> None:
 
 def _bart_config(outgoing: Outgoing) -> dict[str, Any]:
     [bos] = outgoing.config.marks.source
-    return {**_config("bart", outgoing), "bos_token_id": bos}
+    return {**_config(outgoing, "bart"), "bos_token_id": bos}
 
 
-def _mbart_config(outgoing: Outgoing) -> dict[str, Any]:
-    return _config("mbart", outgoing)
-
-
-def _m2m100_config(outgoing: Outgoing) -> dict[str, Any]:
-    return _config("m2m_100", outgoing)
-
-
-def _config(kind: str, outgoing: Outgoing) -> dict[str, Any]:
+def _config(outgoing: Outgoing, kind: str) -> dict[str, Any]:
     values = {"model_type": kind, **translator_config(outgoing), "bos_token_id": 0}
     if outgoing.config.max_positions is not None:
         values["max_position_embeddings"] = outgoing.config.max_positions
@@ -92,7 +85,7 @@ BART = Architecture(
 )
 MBART = Architecture(
     _form("MBartForConditionalGeneration", "pre", **_LEARNED),
-    _mbart_config,
+    partial(_config, kind="mbart"),
     _tensors,
     save_languages_tokenizer,
     check_languages,
@@ -104,7 +97,7 @@ M2M100 = Architecture(
         sinusoid_layout=("tensor2tensor",),
         logit_bias=(False,),
     ),
-    _m2m100_config,
+    partial(_config, kind="m2m_100"),
     _tensors,
     save_languages_tokenizer,
     check_languages,

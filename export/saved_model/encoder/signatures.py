@@ -16,8 +16,6 @@ from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
-# How SentencePiece writes a space.
-
 
 class IdSignatures:
     """Signatures from ids, without operators from outside TensorFlow.
@@ -178,23 +176,25 @@ class TextSignatures:
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the declared signatures as concrete functions, by name."""
+        ids = self._by_ids
+
+        def of_text(function: Callable[[Tensor], Outputs]) -> Callable[..., Outputs]:
+            return lambda text: function(self.ids(text))
+
+        def of_pair(function: Callable[[Tensor, Tensor], Outputs]) -> Callable[..., Outputs]:
+            return lambda text, second_text: function(self.ids(text), self.ids(second_text))
+
         functions: dict[str, Callable[..., Outputs]] = {
-            "embed": lambda text: self._by_ids.embed(self.ids(self._behind(text))),
+            "embed": lambda text: ids.embed(self.ids(self._behind(text))),
             "embed_with_prompt": self.embed_with_prompt,
-            "encode": lambda text: self._by_ids.encoder_states(self.ids(text)),
-            "pool": lambda text: self._by_ids.pool(self.ids(text)),
+            "encode": of_text(ids.encoder_states),
+            "pool": of_text(ids.pool),
             "fill_mask": self.fill_mask,
-            "classify": lambda text: self._by_ids.classify(self.ids(text)),
-            "classify_pairs": lambda text, second_text: self._by_ids.classify_pairs(
-                self.ids(text), self.ids(second_text)
-            ),
-            "regress": lambda text: self._by_ids.regress(self.ids(text)),
-            "regress_pairs": lambda text, second_text: self._by_ids.regress_pairs(
-                self.ids(text), self.ids(second_text)
-            ),
-            "next_sentence": lambda text, second_text: self._by_ids.next_sentence(
-                self.ids(text), self.ids(second_text)
-            ),
+            "classify": of_text(ids.classify),
+            "classify_pairs": of_pair(ids.classify_pairs),
+            "regress": of_text(ids.regress),
+            "regress_pairs": of_pair(ids.regress_pairs),
+            "next_sentence": of_pair(ids.next_sentence),
             "tag": self.tag,
             "find_span": self.find_span,
         }

@@ -39,15 +39,8 @@ class GeneratorContent:
         cls, model: DecoderOnly, source: Tokenizer, target: Tokenizer, settings: Settings
     ) -> "GeneratorContent":
         """Checks everything against the model, as `ContentMaker` says."""
-        search = SearchOptions(**settings.options)
+        search = settings.search_options()
         check_inputs(model, source, target)
-        if search.sample:
-            raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-        if search.stop or search.stop_tokens:
-            raise ValueError(
-                "stop and stop_tokens cannot be exported: a graph looks for no stops; the server "
-                "and OnnxGenerator do."
-            )
         check_generation(search)
         if settings.min_score is not None:
             raise ValueError("min_score is for translations: leave it out.")

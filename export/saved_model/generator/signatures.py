@@ -11,7 +11,7 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
 from keras_transformer.export.saved_model.generator.generation import Generation
 from keras_transformer.export.saved_model.id_rows import last_tokens, read_rows
-from keras_transformer.export.saved_model.signatures import Outputs, trace
+from keras_transformer.export.saved_model.signatures import Outputs, best_ids, traced
 from keras_transformer.export.saved_model.translation import Found
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
@@ -40,12 +40,12 @@ class IdSignatures:
             "generate_with_options": self.generate_with_options,
             "score": self.score,
         }
-        made = {name: trace(function, declared[name]) for name, function in functions.items()}
+        made = traced(functions, declared)
         return {DEFAULT_SIGNATURE: made["generate_ids"], **made}
 
     def generate_ids(self, prompt_ids: Tensor) -> Outputs:
         """The best continuation of each prompt."""
-        return _best_ids(self._generation.search(self._prompts(prompt_ids)))
+        return best_ids(self._generation.search(self._prompts(prompt_ids)))
 
     def generate_n_best(self, prompt_ids: Tensor) -> Outputs:
         """The N best continuations of each prompt, best first."""
@@ -56,7 +56,7 @@ class IdSignatures:
         self, prompt_ids: Tensor, max_length: Tensor, length_penalty: Tensor
     ) -> Outputs:
         """The best continuation of each prompt, with its own limit and length penalty."""
-        return _best_ids(
+        return best_ids(
             self._generation.search_with_options(
                 self._prompts(prompt_ids), max_length, length_penalty
             )
@@ -99,7 +99,7 @@ class TextSignatures:
             "score": self.score,
             "generate_ids": IdSignatures(self._generation).generate_ids,
         }
-        made = {name: trace(function, declared[name]) for name, function in functions.items()}
+        made = traced(functions, declared)
         return {DEFAULT_SIGNATURE: made["generate"], **made}
 
     def generate(self, prompt: Tensor) -> Outputs:
@@ -174,14 +174,6 @@ class TextSignatures:
     def _write(self, ids: Tensor) -> Tensor:
         """Returns texts `(rows,)` of ids `(rows, length)`."""
         return self._reader.detokenize(tf.RaggedTensor.from_tensor(ids))
-
-
-def _best_ids(found: Found) -> Outputs:
-    return {
-        "ids": found.ids[:, 0],
-        "score": found.scores[:, 0],
-        "log_probability": found.log_probabilities[:, 0],
-    }
 
 
 def _scores(scored: tuple[Tensor, Tensor, Tensor]) -> Outputs:
