@@ -86,7 +86,7 @@ class ContentMaker(Protocol):
         Args:
             model: A model of the family.
             source: Its tokenizer; of two, that of the source side.
-            target: The same, or that of the target side.
+            target: Its tokenizer of the target side; `source` itself if there is one for both.
             settings: What the user chose.
 
         Raises:

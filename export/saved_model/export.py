@@ -163,7 +163,7 @@ def _open(
 
 def _maker_for(model: Any) -> ContentMaker:
     """Returns what makes the content of a model's family."""
-    # What is no model of ours is refused as one that does not translate.
+    # Anything else is refused by the checks of a translator.
     found = (make for family, make in _MAKERS if isinstance(model, family))
     return next(found, TranslationContent.make)
 

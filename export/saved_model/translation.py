@@ -109,9 +109,9 @@ class Translation:
         """Searches with a limit, length penalty and prefix for each sentence.
 
         Args:
-            source_ids: As for the class.
-            source_marks: As for the class.
-            target_marks: As for the class.
+            source_ids: int32 `(batch, length)`.
+            source_marks: The ids before each source.
+            target_marks: The ids before each target.
             max_length: int32 `(batch,)`, most tokens, eos included; brought into the range from
                 one more than the marks to the options' `max_length`.
             exponent: float32 `(batch,)`, length penalty; invalid values count as 0.

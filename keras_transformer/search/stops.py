@@ -180,10 +180,10 @@ class Stops:
         options: "SearchOptions",
         stream: Callable[[], SubwordStream] | None = None,
     ) -> "Stops | None":
-        """Returns the stops of a search's options, None for none; `stream` is as for the class.
+        """Returns the stops of a search's options, None without any; `stream` writes texts of ids.
 
         Raises:
-            ValueError: As for the class.
+            ValueError: There are `stop` strings, but no `stream` to find them in.
         """
         if not options.stop and not options.stop_tokens:
             return None

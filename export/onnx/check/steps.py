@@ -129,7 +129,8 @@ def check_prefill(
 
     Args:
         prefill: The graph.
-        step_in_keras: As for `check_decoder`.
+        step_in_keras: Takes token ids `(rows,)`, the step and the caches and returns logits and
+            the new caches.
         empty: Keras's caches, with more places than there are tokens.
         ids: The tokens `(batch, length)`.
         compare: Compares.

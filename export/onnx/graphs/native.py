@@ -60,7 +60,7 @@ class Native(OnnxRuntime):
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
         scorer_kernels: The same for graphs of onnxruntime's larger operators, such as the scorer.
-        has_shortlist: As for `OnnxRuntime`.
+        has_shortlist: Whether logits are those of a shortlist's ids.
     """
 
     kernels: NativeKernels

@@ -47,7 +47,7 @@ class Portable:
     """The target "portable"; see `target.Target`.
 
     Args:
-        has_shortlist: As for `OnnxRuntime`.
+        has_shortlist: Whether logits are those of a shortlist's ids.
     """
 
     listing: Listing = "gathered"

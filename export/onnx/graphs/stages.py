@@ -112,7 +112,7 @@ class StagedEncoder:
         return TensorSpec(name=ENCODED, dtype="float32", shape=shape)
 
     def weights_outside(self) -> list[keras.Variable]:
-        """Returns the model's weights that are none of the blocks'."""
+        """Returns the model's weights outside the blocks."""
         own = {id(weight) for block in self.stack.blocks for weight in block.weights}
         return [weight for weight in self.model.weights if id(weight) not in own]
 

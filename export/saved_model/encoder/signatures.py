@@ -205,7 +205,7 @@ class TextSignatures:
     def embed_with_prompt(self, text: Tensor, prompt_name: Tensor) -> Outputs:
         """One vector for each text, behind the prompt of a name.
 
-        A name that is none ends the whole request, as a graph cannot refuse a row.
+        An unknown name ends the whole request, as a graph cannot refuse a row.
         """
         prompts = {"": "", **self._config.prompts}
         found = prompt_name[:, None] == tf.constant(list(prompts))

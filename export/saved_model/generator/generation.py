@@ -68,7 +68,7 @@ class Generation:
         """Searches with a limit and a length penalty for each prompt.
 
         Args:
-            prompts: As for the class.
+            prompts: int32 `(batch, length)`, padded at the end.
             max_length: int32 `(batch,)`, most new tokens, eos included; brought into the range
                 from 1 to the options' `max_length`.
             exponent: float32 `(batch,)`, length penalty; invalid values count as 0.

@@ -41,7 +41,7 @@ def step_bias(
 
     Args:
         graph: The graph, which has the input `step` `(1,)`.
-        relative: As for `sequence_bias`.
+        relative: The layer, shared by a stack's blocks or of one block; None without biases.
         whole_cache: Whether keys are all places of the caches, or those up to `step`.
     """
     if relative is None:
