@@ -106,7 +106,8 @@ class SinusoidalPositions(Positions):
 
     def is_sine(self) -> np.ndarray:
         """Returns whether each feature is a sine, or else a cosine: boolean `(model_dim,)`."""
-        return self._features()[1] == 0
+        sines: np.ndarray = self._features()[1] == 0
+        return sines
 
     @property
     def is_of_the_paper(self) -> bool:

@@ -39,7 +39,10 @@ def recomputed(
 
     def call(weights: list[Tensor], *tensors: Tensor) -> tuple[Tensor, list[Tensor]]:
         arguments = {**dict(zip(given, tensors, strict=True)), **masks}
-        return layer.stateless_call(weights, before, **arguments, training=training)
+        found: tuple[Tensor, list[Tensor]] = layer.stateless_call(
+            weights, before, **arguments, training=training
+        )
+        return found
 
     weights = [variable.value for variable in layer.trainable_variables]
     outputs, after = keras.remat(call)(weights, *given.values())

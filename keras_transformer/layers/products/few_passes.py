@@ -62,7 +62,8 @@ def with_gradient_in_few_passes(
 
         return forward(x), gradient
 
-    return of_features
+    differentiable: Callable[[Tensor], Tensor] = of_features
+    return differentiable
 
 
 def _compiled_from(
@@ -110,4 +111,5 @@ def _with_plain_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
         return compiled(*map(tf.stop_gradient, tensors)), gradient
 
-    return call
+    differentiable: Callable[..., Tensor] = call
+    return differentiable

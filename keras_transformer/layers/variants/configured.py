@@ -42,7 +42,8 @@ class Configured(Composite):
         else:
             of_keras = {name: given.pop(name) for name in _OF_KERAS if name in given}
             given = {**of_keras, **cls.arguments_of_flat(given)}
-        return super().from_config(given)
+        layer: Self = super().from_config(given)
+        return layer
 
     @classmethod
     def arguments_of_flat(cls, flat: dict[str, Any]) -> dict[str, Any]:

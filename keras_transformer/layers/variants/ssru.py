@@ -60,7 +60,8 @@ class SSRU(Configured):
     @property
     def state_dtype(self) -> str:
         """The dtype of states: at least float32, as many small changes add up in them."""
-        return keras.backend.result_type(self.compute_dtype, "float32")
+        dtype: str = keras.backend.result_type(self.compute_dtype, "float32")
+        return dtype
 
     def call(self, inputs: Tensor, keep_mask: Tensor | None = None) -> Tensor:
         """Reads whole sequences.
