@@ -6,7 +6,7 @@ one knows it.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_transformer.config.block_options import BlockOptions
@@ -33,7 +33,7 @@ def unsupported(config: ModelConfig, target: str, precision: str) -> dict[str, A
         return {}
     # The blocks say it of what these names stand for.
     of_blocks = {field.name for field in dataclasses.fields(BlockOptions)}
-    own = ((name, value) for name, value in _not_held(config) if name not in of_blocks)
+    own = ((name, value) for name, value in _not_held_at_all(config) if name not in of_blocks)
     blocks = (block for stack in _stacks(config) for block in stack.blocks)
     return dict([*own, *(found for block in blocks for found in _lacking(block))])
 
@@ -46,17 +46,23 @@ def _stacks(config: ModelConfig) -> tuple[StackConfig, ...]:
 
 def _lacking(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the fields that are not held of a value and of the values that it is made of."""
-    yield from _not_held(value)
+    yield from _not_held_at_all(value)
     for field in dataclasses.fields(value):
         part = getattr(value, field.name)
         if dataclasses.is_dataclass(part):
             yield from _lacking(part)
 
 
-def _not_held(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the fields of a value that no emitter holds, unless they have their default."""
-    statements = [one for emitter in EMITTERS for one in emitter.HOLDS.items()]
-    held = {name for kind, names in statements if isinstance(value, kind) for name in names}
+def _not_held_at_all(value: Any) -> Iterator[tuple[str, Any]]:
+    return not_held(value, [emitter.HOLDS for emitter in EMITTERS])
+
+
+def not_held(
+    value: Any, statements: Iterable[Mapping[type, set[str]]]
+) -> Iterator[tuple[str, Any]]:
+    """Yields the fields of a value that no statement holds, unless they have their default."""
+    named = [one for statement in statements for one in statement.items()]
+    held = {name for kind, names in named if isinstance(value, kind) for name in names}
     for field in dataclasses.fields(value):
         if field.name not in held and getattr(value, field.name) != field.default:
             yield field.name, getattr(value, field.name)

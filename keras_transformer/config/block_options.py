@@ -1,8 +1,10 @@
 """The options of a model's blocks by one flat name each, as presets, flags and files have them."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
-from keras_transformer.config.checks import check_flag, check_size, make_numbers_plain
+from keras_transformer.config.checks import check_choice, check_flag, check_size, make_numbers_plain
 from keras_transformer.config.stack import (
     AttentionConfig,
     BlockConfig,
@@ -15,6 +17,20 @@ from keras_transformer.config.stack import (
     RelativeBiasConfig,
     RotaryConfig,
     StackConfig,
+)
+
+# What the blocks of a pattern may differ in: nothing that caches, other layers or weights that are
+# shared depend on.
+VARYING = (
+    "feed_forward_dim",
+    "attention_dropout",
+    "activation_dropout",
+    "activation",
+    "gated_feed_forward",
+    "scale_attention",
+    "query_key_norm",
+    "rotary_base",
+    "window",
 )
 
 
@@ -49,6 +65,8 @@ class BlockOptions:
             of `norm_kind` (Henry et al. 2020).
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
+        window: Places that a query of self-attention reads, its own among them: keys that are as
+            many away, or more, are hidden from it (Beltagy et al. 2020); None for all.
         relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
             trained bias to the scores of its self-attention (Raffel et al. 2020); None for none.
         relative_per_block: Whether each block has such biases of its own (UMT5, Chung et al. 2023)
@@ -57,6 +75,8 @@ class BlockOptions:
         relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
             query as sinusoids, with a projection and two biases of their own in each block (Dai et
             al. 2019, Transformer-XL); not with `rotary_base`.
+        block_pattern: For each block of a pattern that the layers of a stack repeat, its own values
+            of options among `VARYING`, by name; empty if all blocks are alike.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -82,10 +102,14 @@ class BlockOptions:
     num_key_value_heads: int | None = None
     query_key_norm: bool = False
     rotary_base: float | None = None
+    window: int | None = None
     relative_buckets: int | None = None
     relative_per_block: bool = False
     relative_max_distance: int = 128
     relative_sinusoids: bool = False
+    block_pattern: tuple[Mapping[str, Any], ...] = dataclasses.field(
+        default=(), hash=False, metadata={"flag": False}
+    )
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -103,10 +127,16 @@ class BlockOptions:
             raise TypeError(
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
             )
-        self.block()
+        self._check_pattern()
+        self.stack_of(1)
         if self.key_value_heads == self.num_heads:
             # None, as in the configs of runs from before the field, so that both are equal.
             object.__setattr__(self, "num_key_value_heads", None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as plain JSON values."""
+        pattern = [dict(own) for own in self.block_pattern]
+        return {**dataclasses.asdict(self), "block_pattern": pattern}
 
     @property
     def key_value_heads(self) -> int:
@@ -121,13 +151,18 @@ class BlockOptions:
         recurrence: Recurrence | None = None,
     ) -> StackConfig:
         """Returns a stack of such blocks; the other arguments are as for `block`."""
-        block = self.block(attends_source=attends_source, recurrence=recurrence)
-        return StackConfig(blocks=(block,), num_layers=num_layers)
+        parts: dict[str, Any] = {"attends_source": attends_source, "recurrence": recurrence}
+        if not self.block_pattern:
+            return StackConfig(blocks=(self.block(**parts),), num_layers=num_layers)
+        names = [field.name for field in dataclasses.fields(BlockOptions)]
+        common = {**{name: getattr(self, name) for name in names}, "block_pattern": ()}
+        blocks = (BlockOptions(**{**common, **own}).block(**parts) for own in self.block_pattern)
+        return StackConfig(blocks=tuple(blocks), num_layers=num_layers)
 
     def block(
         self, *, attends_source: bool = False, recurrence: Recurrence | None = None
     ) -> BlockConfig:
-        """Returns what a block is made of.
+        """Returns what a block is made of, but for what a pattern gives it.
 
         Args:
             attends_source: Whether it attends to an encoder's states.
@@ -148,6 +183,7 @@ class BlockOptions:
             source,
             query_key_norm=norm if self.query_key_norm else None,
             rotary=None if self.rotary_base is None else RotaryConfig(base=self.rotary_base),
+            window=self.window,
             relative_bias=self._relative_bias(),
             relative_sinusoids=self.relative_sinusoids,
         )
@@ -164,6 +200,18 @@ class BlockOptions:
             norm=norm,
             dropout=self.dropout,
         )
+
+    def _check_pattern(self) -> None:
+        given: Any = self.block_pattern
+        if not isinstance(given, list | tuple) or not all(
+            isinstance(own, Mapping) for own in given
+        ):
+            raise TypeError(
+                f"block_pattern must hold options by name for each block, got {given!r}."
+            )
+        for name in (name for own in given for name in own):
+            check_choice("an option of block_pattern", name, VARYING)
+        object.__setattr__(self, "block_pattern", tuple(dict(own) for own in given))
 
     def _relative_bias(self) -> RelativeBiasConfig | None:
         if self.relative_buckets is None:

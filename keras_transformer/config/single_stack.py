@@ -71,7 +71,7 @@ class SingleStackConfig(EmbeddedConfig):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the family and the fields as plain JSON values."""
-        fields = {**dataclasses.asdict(self), "special_ids": self.special_ids.to_dict()}
+        fields = {**super().to_dict(), "special_ids": self.special_ids.to_dict()}
         return {"family": self.family, **fields}
 
     @classmethod

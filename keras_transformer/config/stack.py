@@ -110,8 +110,10 @@ class AttentionConfig:
         use_bias: Whether the projections have biases.
         scale: Whether scores are divided by √d_k.
         query_key_norm: The norms of each head's queries and of its keys, before their places turn
-            them (Henry et al. 2020); only of a text within itself, as are the next three.
+            them (Henry et al. 2020); only of a text within itself, as are the next four.
         rotary: How queries and keys are turned by their places.
+        window: Places that a query reads, its own among them: keys that are as many away, or more,
+            are hidden from it (Beltagy et al. 2020); None for all.
         relative_bias: What is added to scores for distances.
         relative_sinusoids: Whether scores read distances as sinusoids, with a projection and two
             biases of their own (Dai et al. 2019, Transformer-XL); not with `rotary`.
@@ -127,6 +129,7 @@ class AttentionConfig:
     scale: bool = True
     query_key_norm: NormConfig | None = None
     rotary: RotaryConfig | None = None
+    window: int | None = None
     relative_bias: RelativeBiasConfig | None = None
     relative_sinusoids: bool = False
 
@@ -146,6 +149,8 @@ class AttentionConfig:
         check_flag("use_bias", self.use_bias)
         check_flag("scale_attention", self.scale)
         check_flag("relative_sinusoids", self.relative_sinusoids)
+        if self.window is not None:
+            check_size("window", self.window)
         if self.rotary is not None and self.relative_sinusoids:
             raise ValueError(
                 "relative_sinusoids stand in place of rotary positions: rotary_base must be None, "

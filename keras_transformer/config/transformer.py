@@ -175,7 +175,7 @@ class TransformerConfig(EmbeddedConfig):
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
         plain = {"special_ids": self.special_ids.to_dict(), "marks": self.marks.to_dict()}
-        return {**dataclasses.asdict(self), **plain}
+        return {**super().to_dict(), **plain}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TransformerConfig":

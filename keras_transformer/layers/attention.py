@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.config.stack import AttentionConfig, RotaryConfig
 from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.masks import has_keys, masked_softmax
+from keras_transformer.layers.masks import has_keys, masked_softmax, near_mask
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
@@ -155,11 +155,14 @@ class MultiHeadAttention(Configured):
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
         `first_place` is the place of the first query, which rotary positions read, and distances
-        from keys whose first has place 0.
+        and windows, to which the first key has place 0.
         """
         keys, values = keys_values
         queries = self._split(self.query_linear(query), self.config.num_heads)
         queries = self._placed(queries, self.query_norm, first_place)
+        if self.config.window is not None:
+            near = near_mask(queries, keys, first_place, self.config.window)
+            keep_mask = near if keep_mask is None else ops.logical_and(keep_mask, near)
         scale = self.config.key_dim**-0.5 if self.config.scale else 1
         if self.distances is not None:
             queries, further = self.distances(

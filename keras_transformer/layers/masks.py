@@ -68,6 +68,23 @@ def causal_mask(length: int | Tensor) -> Tensor:
     return places[:, None] >= places[None, :]
 
 
+def near_mask(queries: Tensor, keys: Tensor, first_place: Tensor | int, window: int) -> Tensor:
+    """Returns which keys stand fewer than `window` places away from a query.
+
+    Args:
+        queries: `(…, target_length, width)`.
+        keys: `(…, source_length, width)`, from place 0 on.
+        first_place: int32 scalar, the place of the first query.
+        window: As many places, of which one is the query's own.
+
+    Returns:
+        Boolean `(target_length, source_length)`.
+    """
+    own = ops.arange(ops.shape(queries)[-2], dtype="int32") + first_place
+    others = ops.arange(ops.shape(keys)[-2], dtype="int32")
+    return ops.abs(own[:, None] - others[None, :]) < window
+
+
 def places_seen(cache: Tensor, step: Tensor, count: Tensor) -> Tensor:
     """Returns which places of a cache each of `count` new ones attends to, from `step` on.
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.config import BlockOptions, StackConfig
+from keras_transformer.config import BlockOptions, StackConfig, TransformerConfig
+from keras_transformer.config.decoder_only import DecoderConfig
 
 OPTIONS: dict[str, Any] = {"model_dim": 8, "num_heads": 2, "feed_forward_dim": 16}
 
@@ -59,3 +60,37 @@ def test_blocks_must_have_these_in_common(name: str, blocks: Any) -> None:
 def test_a_stack_has_blocks() -> None:
     with pytest.raises(ValueError, match="blocks must hold one block or more, got none"):
         StackConfig(blocks=(), num_layers=2)
+
+
+def test_a_config_s_blocks_are_in_its_pattern() -> None:
+    config = DecoderConfig(
+        vocab_size=30,
+        **OPTIONS,
+        num_layers=5,
+        rotary_base=1000.0,
+        block_pattern=[{"window": 4, "rotary_base": 10.0}, {"window": 4, "rotary_base": 10.0}, {}],
+    )
+    own = [block.own for block in config.stack.layers]
+    assert [one.window for one in own] == [4, 4, None, 4, 4]
+    assert [one.rotary.base for one in own] == [10.0, 10.0, 1000.0, 10.0, 10.0]
+    assert DecoderConfig.from_json(config.to_json()) == config
+    assert hash(config) == hash(DecoderConfig.from_json(config.to_json()))
+    both = TransformerConfig(source_vocab_size=30, **OPTIONS, block_pattern=({"window": 2}, {}))
+    assert [one.own.window for one in both.encoder.layers[:3]] == [2, None, 2]
+    assert TransformerConfig.from_json(both.to_json()) == both
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error", "message"),
+    [
+        ("window", TypeError, "must hold options by name for each block, got 'window'"),
+        ([4], TypeError, r"must hold options by name for each block, got \[4\]"),
+        ([{"model_dim": 4}], ValueError, "an option of block_pattern must be one of feed_forward"),
+        ([{"windw": 4}], ValueError, "got 'windw'.*window"),
+        ([{"window": 0}], ValueError, "window must be at least 1, got 0"),
+        ([{"window": "4"}], TypeError, "window must be an integer, got '4'"),
+    ],
+)
+def test_a_wrong_pattern_is_refused(pattern: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        BlockOptions(**OPTIONS, block_pattern=pattern)

@@ -52,6 +52,12 @@ RELATIVE_IN_BLOCKS = dataclasses.replace(RELATIVE_BLOCK, relative_per_block=True
 SINUSOIDS = dataclasses.replace(BLOCK, relative_sinusoids=True)
 ATTENTION = AttentionConfig(num_heads=2, key_dim=4, value_dim=5, dropout=0.2)
 GROUPED = dataclasses.replace(ATTENTION, num_key_value_heads=1, use_bias=False, scale=False)
+IN_PATTERN = dataclasses.replace(
+    BLOCK,
+    key_dim=4,
+    rotary_base=100.0,
+    block_pattern=({"window": 2, "rotary_base": None}, {"feed_forward_dim": 5}),
+)
 WITH_NORMS = dataclasses.replace(ATTENTION, query_key_norm=NormConfig(kind="rms_norm"))
 FEED_FORWARD = FeedForwardConfig(hidden_dim=7, activation="gelu", dropout=0.2)
 GATED = dataclasses.replace(FEED_FORWARD, gated=True, use_bias=False)
@@ -128,6 +134,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
             blocks=(RELATIVE_BLOCK.block(**SOURCE), MODERN_BLOCK.block(**SOURCE)), num_layers=3
         )
     },
+    "Decoder in a pattern": {"config": IN_PATTERN.stack_of(3, **SOURCE)},
     "Decoder alone": {"config": dataclasses.replace(MODERN_BLOCK, relative_buckets=8).stack_of(2)},
     "Decoder recurrent": {"config": BLOCK.stack_of(2, **RECURRENT)},
 }

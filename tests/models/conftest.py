@@ -35,6 +35,12 @@ MODERN: dict[str, Any] = {
 }
 NO_POSITIONS: dict[str, Any] = {"positions": "none", "max_positions": None}
 SINUSOIDAL: dict[str, Any] = {"positions": "sinusoidal", "max_positions": None}
+# Blocks in turn: a window with places, the whole text without.
+IN_TURN: dict[str, Any] = {
+    "window": 2,
+    "block_pattern": ({"rotary_base": 100.0}, {"window": None, "gated_feed_forward": True}),
+    "key_dim": 4,
+}
 CHOICES = ("yes", "no", "maybe")
 # No target id is above 18: one variant has 19 of them.
 TRANSFORMERS: list[dict[str, Any]] = [
@@ -53,6 +59,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"sinusoid_layout": "halves", "position_offset": 2, "scale_embeddings": False},
     {"sinusoid_layout": "tensor2tensor", "logit_bias": True},
     {"embedding_norm": True, "share_embeddings": "none", "logit_bias": True},
+    IN_TURN,
     {"decoder_recurrence": "ssru"},
     {
         "decoder_recurrence": "ssru",
@@ -77,6 +84,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "embedding", "pooling": "first", "unit_vectors": True, "num_token_types": 1},
     {**NO_POSITIONS, "relative_buckets": 8, "relative_max_distance": 5},
     {**NO_POSITIONS, "relative_sinusoids": True},
+    {"head": "masked_lm", **IN_TURN},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]
 DECODERS: list[dict[str, Any]] = [
@@ -85,6 +93,7 @@ DECODERS: list[dict[str, Any]] = [
     {"key_dim": 5, "value_dim": 2, "activation": "relu", "scale_attention": False},
     {**NO_POSITIONS, "relative_buckets": 4, "relative_max_distance": 5, "logit_bias": True},
     {**NO_POSITIONS, "relative_sinusoids": True, "use_bias": False},
+    {**IN_TURN, **NO_POSITIONS},
     {**MODERN, **NO_POSITIONS, "layer_norm_epsilon": 1e-6},
 ]
 

@@ -85,6 +85,10 @@ class Paper:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
         heads, all_weights = [], []
+        if layer.config.window is not None:
+            places = np.arange(len(query))
+            near = np.abs(places[:, None] - places) < layer.config.window
+            keep = near if keep is None else near & keep
         for head in range(layer.config.num_heads):
             # With fewer heads of keys, neighbouring heads of queries share one.
             shared = head // (layer.config.num_heads // layer.config.num_key_value_heads)

@@ -102,6 +102,7 @@ def gpt2(tokenizer: Any) -> Any:
 OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
+    "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
 }
 

@@ -10,7 +10,9 @@ import numpy as np
 import onnx
 
 from keras_transformer.artefact.families import SHORTLIST
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.expressible import not_held
 from keras_transformer.export.onnx.graphs.between import Between
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
@@ -19,6 +21,7 @@ from keras_transformer.export.onnx.graphs.program import several_steps
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation
+from keras_transformer.export.onnx.layers.attention import kinds
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
@@ -44,12 +47,15 @@ from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernel
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.activations import gelu_tanh
-from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 # The activations that are an operator of ours.
 GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 
+# What our operators of attention hold, all but those of one new token without shared heads.
+HOLDS: dict[type, set[str]] = {
+    AttentionConfig: kinds.HOLDS[AttentionConfig] | {"rotary", "query_key_norm"}
+}
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST)
 
@@ -106,7 +112,7 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if not _is_ours(attention, relative):
+            if is_grouped(attention) or not _is_ours(attention):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
             projection = own_projection(attention)
             sizes = {"heads": attention.config.num_heads, "units": projection.units}
@@ -142,7 +148,7 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if relative is not None:
+            if not _is_ours(attention):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])
             attend = Between(graph, "SelfAttention", operands, named("new_cache", number))
@@ -152,7 +158,7 @@ class Native(OnnxRuntime):
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
-            if not _is_ours(attention):
+            if is_grouped(attention) or not _is_ours(attention):
                 return cross_attention(graph, attention, number, beams)
             between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
@@ -288,10 +294,8 @@ class Native(OnnxRuntime):
 
 def _reads_tokens(parts: EncoderParts) -> bool:
     """Whether the rows of an encoder may be tokens alone: our operators read these, too."""
-    return all(
-        _is_ours(block.attention, parts.stack.relative_of(number))
-        for number, block in enumerate(parts.stack.blocks)
-    )
+    attentions = [block.attention for block in parts.stack.blocks]
+    return not any(is_grouped(one) for one in attentions) and all(map(_is_ours, attentions))
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
@@ -302,6 +306,6 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
     return graph.op("NormRows", states, weight_array(norm.gamma), weight_array(norm.beta), **flags)
 
 
-def _is_ours(attention: Any, relative: RelativeBias | None = None) -> bool:
+def _is_ours(attention: Any) -> bool:
     """Whether our operators can hold a layer; onnxruntime's do otherwise."""
-    return not is_grouped(attention) and relative is None
+    return not any(not_held(attention.config, [HOLDS]))

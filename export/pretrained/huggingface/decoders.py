@@ -93,6 +93,7 @@ def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
         # Older versions read the second.
         "rope_parameters": rotary,
         "rope_theta": config.rotary_base,
+        "sliding_window": config.window,
         "attention_bias": False,
         "mlp_bias": False,
         "attention_dropout": config.attention_dropout,
@@ -189,6 +190,7 @@ def _of_llama(
 DECODERS = (
     GPT2,
     _of_llama("LlamaForCausalLM", "llama"),
+    _of_llama("MistralForCausalLM", "mistral", window=None),
     _of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
     _of_llama(
         "GemmaForCausalLM",

@@ -142,6 +142,12 @@ def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
     return replace(config, scale_embeddings=True)
 
 
+def mistral_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Mistral (Jiang et al. 2023), a Llama whose attention has a window."""
+    config = llama_config(_changed(fields, sliding_window=None), special_ids, tensors)
+    return replace(config, window=fields.integer("sliding_window", None, least=1))
+
+
 def _changed(fields: Fields, **values: Any) -> Fields:
     return Fields(fields.path, {**fields.values, **values})
 
@@ -224,6 +230,16 @@ DECODERS = {
     ),
     "llama": _LLAMA,
     "qwen3": replace(_LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
+    "mistral": replace(
+        _LLAMA,
+        config=mistral_config,
+        defaults={
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "num_key_value_heads": 8,
+            "sliding_window": 4096,
+        },
+    ),
     "gemma": replace(
         _LLAMA,
         config=gemma_config,

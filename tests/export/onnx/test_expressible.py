@@ -28,6 +28,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"num_key_value_heads": 1},
     {"query_key_norm": True},
     {"rotary_base": 10_000.0},
+    {"window": 3},
+    {"block_pattern": ({"window": 3}, {"rotary_base": 100.0, "feed_forward_dim": 7})},
     {"position_offset": 2},
     {"sinusoid_layout": "halves"},
     {"sinusoid_layout": "tensor2tensor"},

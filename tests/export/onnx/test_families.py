@@ -67,6 +67,11 @@ RELATIVE = {
     "positions": "none",
     "max_positions": None,
 }
+# Windows that alternate with the whole text, of other places.
+IN_TURN = {
+    "block_pattern": ({"window": 2}, {"rotary_base": 1000.0, "query_key_norm": True}),
+    **ROTARY,
+}
 LABELS = ("a", "b", "c")
 ENCODERS: dict[str, dict[str, Any]] = {
     "states and pooler": {},
@@ -110,6 +115,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
+    "windows in turn": {"head": "masked_lm", **IN_TURN},
     "as T5's encoder": {**RELATIVE, "pooler": False},
     "as MPNet": {
         "relative_buckets": 8,
@@ -144,6 +150,9 @@ DECODERS: dict[str, dict[str, Any]] = {
         **SINUSOIDS,
         "sinusoid_layout": "tensor2tensor",
     },
+    "windows in turn, shared heads": {**MODERN, **IN_TURN},
+    "windows, post-norm, odd widths": {"norm": "post", "key_dim": 6, "value_dim": 6, "window": 2},
+    "relative, windows, widths apart": {**RELATIVE, "window": 3, "key_dim": 6, "value_dim": 5},
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
     "rotary, pre-norm": {**ROTARY, "norm": "pre"},

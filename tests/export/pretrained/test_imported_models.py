@@ -37,6 +37,7 @@ NAMES = {
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
+    "stacks/mistral": "MistralForCausalLM",
 }
 # Tensors that do not come back, or not as they were, and why.
 _COMPUTED = "tables of sinusoids that are computed, of another length"

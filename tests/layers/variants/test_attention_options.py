@@ -1,5 +1,5 @@
 """Attention with fewer heads of keys than of queries, without biases, without a scale, with norms
-of queries and keys: against the equations in float64.
+of queries and keys, within a window: against the equations in float64.
 """
 
 from typing import Any
@@ -27,6 +27,7 @@ OPTIONS: list[dict[str, Any]] = [
         "query_key_norm": NormConfig(kind="rms_norm"),
         "rotary": RotaryConfig(base=50.0),
     },
+    {"window": 2},
     {"relative_sinusoids": True},
     {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
 ]

@@ -1,62 +1,70 @@
-"""Relative biases (Raffel et al. 2020), of one block or shared by a stack's blocks: what is added
-to the scores, computed once in each run of a graph.
+"""What is added to the scores of attention for distances, computed once in each run of a graph: the
+relative bias of a block or of all (Raffel et al. 2020), and what hides keys outside of a window.
 """
+
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
 from keras_transformer.config.stack import AttentionConfig, RelativeBiasConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.attention.kinds import MASKED
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
 from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: {"relative_bias"},
+    AttentionConfig: {"relative_bias", "window"},
     RelativeBiasConfig: {"buckets", "max_distance", "per_block"},
 }
 
 
-def sequence_bias(graph: GraphBuilder, relative: RelativeBias | None, ids: str) -> str | None:
-    """Returns the biases of whole sequences: float32 `(1, heads, length, length)`.
+def sequence_bias(
+    graph: GraphBuilder, attention: MultiHeadAttention, relative: RelativeBias | None, ids: str
+) -> str | None:
+    """Returns the biases of whole sequences: float32 `(1, heads, length, length)`; None without.
 
     Args:
         graph: The graph.
-        relative: The layer; without one there is no bias.
+        attention: The layer.
+        relative: Its block's relative bias; None without.
         ids: A value `(batch, length)`.
     """
-    if relative is None:
-        return None
 
-    def make() -> str:
-        places = places_of_rows(graph, ids)
-        return _between(graph, relative, graph.op("Unsqueeze", places, integers(1)), places)
+    def places() -> tuple[str, str]:
+        keys = places_of_rows(graph, ids)
+        return graph.op("Unsqueeze", keys, integers(1)), keys
 
-    return graph.shared(("relative bias", relative.name, ids), make)
+    return _bias(graph, attention, relative, ids, places)
 
 
 def step_bias(
-    graph: GraphBuilder, relative: RelativeBias | None, *, whole_cache: bool
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    relative: RelativeBias | None,
+    *,
+    whole_cache: bool,
 ) -> str | None:
     """Returns the biases of the place `step`: float32 `(1, heads, 1, keys)`.
 
     Args:
         graph: The graph, which has the input `step` `(1,)`.
-        relative: The layer, shared by a stack's blocks or of one block; None without biases.
+        attention: As for `sequence_bias`.
+        relative: The same.
         whole_cache: Whether keys are all places of the caches, or those up to `step`.
     """
-    if relative is None:
-        return None
 
-    def make() -> str:
+    def places() -> tuple[str, str]:
         step = graph.cast("step", "int64")
         if whole_cache:
             end = graph.op("Shape", "cache_key_0", start=2, end=3)
         else:
             end = graph.op("Add", step, np.int64(1))
-        places = graph.op("Range", np.int64(0), graph.op("Squeeze", end), np.int64(1))
-        return _between(graph, relative, graph.op("Unsqueeze", step, integers(1)), places)
+        keys = graph.op("Range", np.int64(0), graph.op("Squeeze", end), np.int64(1))
+        return graph.op("Unsqueeze", step, integers(1)), keys
 
-    return graph.shared(("relative bias of a step", relative.name, whole_cache), make)
+    return _bias(graph, attention, relative, ("step", whole_cache), places)
 
 
 def with_bias(graph: GraphBuilder, mask: str, bias: str | None) -> str:
@@ -64,6 +72,37 @@ def with_bias(graph: GraphBuilder, mask: str, bias: str | None) -> str:
     if bias is None:
         return mask
     return graph.shared(("with bias", mask, bias), lambda: graph.op("Add", mask, bias))
+
+
+def _bias(
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    relative: RelativeBias | None,
+    where: Hashable,
+    places: Callable[[], tuple[str, str]],
+) -> str | None:
+    """Returns the biases of queries and keys, whose places int64 `(queries, 1)` and `(keys,)` are.
+
+    `where` tells these places from others.
+    """
+    window = attention.config.window
+    if relative is None and window is None:
+        return None
+    name = None if relative is None else relative.name
+
+    def make() -> str:
+        queries, keys = graph.shared(("places of a bias", where), places)
+        found = None if relative is None else _between(graph, relative, queries, keys)
+        if window is None:
+            return str(found)
+        distance = graph.op("Abs", graph.op("Sub", keys, queries))
+        far = graph.cast(graph.op("GreaterOrEqual", distance, np.int64(window)), "float32")
+        hidden = graph.op("Mul", far, np.float32(MASKED))
+        if found is None:
+            return graph.op("Unsqueeze", hidden, integers(0, 1))
+        return graph.op("Add", found, hidden)
+
+    return graph.shared(("bias of distances", name, window, where), make)
 
 
 def _between(graph: GraphBuilder, relative: RelativeBias, queries: str, keys: str) -> str:

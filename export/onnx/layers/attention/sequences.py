@@ -45,7 +45,7 @@ def sequence_attention(
         rows: The tokens that states stand for; all places if None.
         relative: The block's relative bias; None without.
     """
-    packed, bias = own_projection(attention), sequence_bias(graph, relative, ids)
+    packed, bias = own_projection(attention), sequence_bias(graph, attention, relative, ids)
 
     def between(projected: str) -> str:
         if rows is None:
@@ -94,7 +94,7 @@ def prefill_attention(
         relative: The block's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
-    bias = sequence_bias(graph, relative, ids)
+    bias = sequence_bias(graph, attention, relative, ids)
 
     def between(projected: str) -> str:
         if may_group and fits_group_query(attention):

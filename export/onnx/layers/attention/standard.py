@@ -91,7 +91,7 @@ def attend_cache(
             buffer = graph.op("GatherElements", buffer, rows, axis=0)
         seen.append(graph.op("Where", here, part, buffer))
     keys, values = seen
-    bias = step_bias(graph, relative, whole_cache=True)
+    bias = step_bias(graph, attention, relative, whole_cache=True)
     return attend(graph, attention, query, keys, values, with_bias(graph, later, bias))[0]
 
 

@@ -54,7 +54,7 @@ def cached_attention(
         groups = not beams and fits_group_query(attention)
         if not groups and (is_grouped(attention) or not is_fused(attention.config)):
             return attend_cache(graph, attention, projected, number, beams, relative)
-        bias = step_bias(graph, relative, whole_cache=False)
+        bias = step_bias(graph, attention, relative, whole_cache=False)
         states = graph.reshape(projected, -1, 1, packed.units)
         if groups:
             # A third faster for few rows, and takes queries, keys and values in one tensor.
