@@ -87,7 +87,9 @@ def draw(comparisons: Sequence[Comparison], path: Path) -> None:
         text = f"{one.defaults:.1f} of {one.best:.1f}"
         axes.text(0.01, place, text, va="center", color="white")
     axes.axvline(_LIMIT, color=COLOURS[1])
-    axes.set(xlim=(0, 1.02), xlabel=f"defaults in the best of the search; the line is {_LIMIT}")
+    axes.set(
+        xlim=(0, 1.02), xlabel=f"share of the best that the defaults reach; the line is {_LIMIT}"
+    )
     save_picture(figure, path)
 
 
