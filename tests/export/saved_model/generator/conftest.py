@@ -20,6 +20,8 @@ MODERN = {
     "gated_feed_forward": True,
     "use_bias": False,
     "num_key_value_heads": 1,
+    "query_key_norm": True,
+    "window": 3,
 }
 BEAM = {"beam_size": 2, "num_hypotheses": 2, "max_length": 6}
 GREEDY = {"max_length": 7, "repetition_penalty": 1.3, "min_length": 2}
