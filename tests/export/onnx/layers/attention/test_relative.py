@@ -1,4 +1,6 @@
-"""The relative bias in graphs, against Raffel et al. 2020, distance by distance in float64."""
+"""Biases of distances in graphs: relative ones against Raffel et al. 2020, distance by distance in
+float64, and windows.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.attention.relative import (
     sequence_bias,
     step_bias,
     with_bias,
 )
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 HEADS = 3
+PLAIN = MultiHeadAttention(AttentionConfig(num_heads=HEADS, key_dim=2))
 IDS = {"ids": ("int32", ("batch", "length"))}
 CACHE = {
     "step": ("int32", (1,)),
@@ -62,7 +67,7 @@ def test_a_sequence_s_biases_are_those_of_the_paper(
     layer = made(buckets, further, attends_ahead, randomize)
     outputs = {"bias": ("float32", (1, HEADS, "queries", "keys"))}
     run = open_graph(
-        build(lambda graph: {"bias": sequence_bias(graph, layer, "ids")}, IDS, outputs)
+        build(lambda graph: {"bias": sequence_bias(graph, PLAIN, layer, "ids")}, IDS, outputs)
     )
     [found] = run(ids=np.zeros((2, length), np.int32))
     np.testing.assert_allclose(found[0], paper.relative_bias(Stack(layer), length), atol=1e-6)
@@ -76,7 +81,9 @@ def test_a_step_s_biases_are_a_row_of_the_sequence_s(
     expected = paper.relative_bias(Stack(layer), 20)
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        return {name: step_bias(graph, layer, whole_cache=name == "whole") for name in outputs}
+        return {
+            name: step_bias(graph, PLAIN, layer, whole_cache=name == "whole") for name in outputs
+        }
 
     outputs = {name: ("float32", (1, HEADS, 1, name)) for name in ("whole", "seen")}
     run = open_graph(build(emit, CACHE, outputs))
@@ -91,7 +98,9 @@ def test_all_blocks_share_one_table_and_one_sum(build: Any, randomize: Any) -> N
     layer = made(8, 5, True, randomize)
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        found = {with_bias(graph, "mask", sequence_bias(graph, layer, "ids")) for _ in range(3)}
+        found = {
+            with_bias(graph, "mask", sequence_bias(graph, PLAIN, layer, "ids")) for _ in range(3)
+        }
         assert len(found) == 1
         return {"sum": found.pop()}
 
@@ -106,7 +115,7 @@ def test_blocks_with_layers_of_their_own_have_a_table_each(build: Any, randomize
     layers = [made(8, 5, True, randomize) for _ in range(2)]
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        found = [sequence_bias(graph, layer, "ids") for layer in layers]
+        found = [sequence_bias(graph, PLAIN, layer, "ids") for layer in layers]
         assert found[0] != found[1]
         return {"sum": graph.op("Add", *found)}
 
@@ -115,13 +124,32 @@ def test_blocks_with_layers_of_their_own_have_a_table_each(build: Any, randomize
     assert [node.op_type for node in model.graph.node].count("Gather") == 2
 
 
-def test_without_the_layer_nothing_is_added(build: Callable[..., Any]) -> None:
+def test_without_a_bias_or_a_window_nothing_is_added(build: Callable[..., Any]) -> None:
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        assert sequence_bias(graph, None, "mask") is None
-        assert step_bias(graph, None, whole_cache=True) is None
+        assert sequence_bias(graph, PLAIN, None, "mask") is None
+        assert step_bias(graph, PLAIN, None, whole_cache=True) is None
         assert with_bias(graph, "mask", None) == "mask"
         return {"same": graph.op("Identity", "mask")}
 
     values = ("float32", ("queries", "keys"))
     model = build(emit, {"mask": values}, {"same": values})
     assert [node.op_type for node in model.graph.node] == ["Identity"]
+
+
+def test_a_window_hides_the_keys_outside_of_it(build: Any, open_graph: Any) -> None:
+    layer = MultiHeadAttention(AttentionConfig(num_heads=HEADS, key_dim=2, window=3))
+
+    def emit(graph: GraphBuilder) -> dict[str, str]:
+        return {
+            "text": sequence_bias(graph, layer, None, "ids") or "",
+            "row": step_bias(graph, layer, None, whole_cache=True) or "",
+        }
+
+    outputs = {name: ("float32", (1, 1, f"{name}_queries", "keys")) for name in ("text", "row")}
+    run = open_graph(build(emit, {**IDS, **CACHE}, outputs))
+    cache = np.zeros((4, HEADS, 9, 2), np.float32)
+    text, row = run(ids=np.zeros((2, 9), np.int32), step=np.array([6], np.int32), cache_key_0=cache)
+    places = np.arange(9)
+    near = np.abs(places - places[:, None]) < 3
+    np.testing.assert_array_equal(text[0, 0] == 0, near)
+    np.testing.assert_array_equal(row[0, 0], text[0, 0, 6:7])
