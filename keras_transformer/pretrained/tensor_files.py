@@ -88,11 +88,10 @@ def _of_today(name: str) -> str:
 def open_npz(path: Path) -> Tensors:
     """Opens NumPy's archive of arrays; objects in it are refused, since they may be code."""
     refuse_pointer(path)
-    # NumPy leaves a file that it cannot read open.
-    if not zipfile.is_zipfile(path):
-        raise ImportRefusedError(f"{path} is no whole .npz file: its list of arrays is missing.")
     try:
-        file = np.load(path, allow_pickle=False)
+        # NumPy leaves a damaged archive open.
+        with zipfile.ZipFile(path):
+            file = np.load(path, allow_pickle=False)
         names = list(file.files)
     except DAMAGE as error:
         raise ImportRefusedError(f"{path} is no whole .npz file: {error}.") from error

@@ -5,6 +5,7 @@ Marian has no padding and begins a translation with a vector of zeros: here the 
 vocabulary is the padding, its vector is zeros, and its logit's bias keeps it from being written.
 """
 
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -124,7 +125,8 @@ def _models(directory: Path) -> list[Path]:
             continue
         refuse_pointer(path)
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # NumPy leaves a damaged archive open.
+            with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
                 if OPTIONS in file.files:
                     found.append(path)
         except Exception:  # noqa: S112 - not a model that we can tell; others may be.
