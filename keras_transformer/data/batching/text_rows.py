@@ -17,8 +17,8 @@ from keras_transformer.data.batching.in_memory import training_rows
 from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
 from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Rows
-from keras_transformer.data.objectives.tags import NO_TAG
 
 # Validation draws the same in every run and after every round, so that losses can be compared.
 VALIDATION_SEED = 1

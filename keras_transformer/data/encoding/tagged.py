@@ -7,8 +7,8 @@ import numpy as np
 from keras_transformer.data.encoding.encode import tokenize
 from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
 from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Objective
-from keras_transformer.data.objectives.tags import NO_TAG
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.subwords.interface import words_in_text

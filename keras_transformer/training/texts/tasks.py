@@ -16,9 +16,8 @@ from keras_transformer.data.encoding.single_texts import (
 )
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.encoding.text_pairs import encode_text_pairs
-from keras_transformer.data.objectives.classes import Classes
 from keras_transformer.data.objectives.denoising import Denoising
-from keras_transformer.data.objectives.label_sets import LabelSets
+from keras_transformer.data.objectives.labels import Classes, LabelSets, Tags
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
@@ -27,7 +26,6 @@ from keras_transformer.data.objectives.phrases import PhraseTree
 from keras_transformer.data.objectives.prefix_continuation import PrefixContinuation
 from keras_transformer.data.objectives.same_meaning import SameMeaning
 from keras_transformer.data.objectives.span_corruption import SpanCorruption
-from keras_transformer.data.objectives.tags import Tags
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts

@@ -8,8 +8,8 @@ from keras_transformer.data.encoding.encode import encode_pairs, tokenize
 from keras_transformer.data.encoding.subword_regularization import segmentation_type
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.objectives.choosing import begins_words
+from keras_transformer.data.objectives.labels import NO_TAG, Tags
 from keras_transformer.data.objectives.phrases import PhraseTree
-from keras_transformer.data.objectives.tags import NO_TAG, Tags
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
