@@ -8,6 +8,7 @@ without this package and without bytecode. The last line is the bare install wit
 
 import marshal
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,7 @@ def needed(name: str, extra: str, seen: dict[tuple[str, str], None]) -> Iterator
                 yield from needed(requirement.name, wanted, seen)
 
 
+@cache
 def megabytes(name: str) -> float:
     """Returns the size of a package's files, as its RECORD lists them."""
     return sum(file.size or 0 for file in metadata.files(name) or []) / 1e6

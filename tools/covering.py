@@ -1,7 +1,7 @@
 """Of a product of test cases, the few that hold every choice: what the suite runs by default."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -25,6 +25,13 @@ def sampled(cases: Sequence[Case], times: int = 1) -> list[Any]:
 def sampled_fixture(cases: Sequence[Case], times: int = 1) -> list[Any]:
     """As `sampled`, for the parameters of a fixture, each of which is a tuple."""
     return [pytest.param(case, marks=marks) for case, marks in _marked(cases, times)]
+
+
+def some(cases: Iterable[Any], *kept: Any) -> list[Any]:
+    """Parameters of a test or fixture of one value: all but `kept` are marked `exhaustive`."""
+    return [
+        pytest.param(case, marks=() if case in kept else pytest.mark.exhaustive) for case in cases
+    ]
 
 
 def _marked(cases: Sequence[Case], times: int) -> list[tuple[Case, Any]]:

@@ -12,6 +12,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.models.transformer import build_transformer
 from keras_transformer.runs.finished_run import load_run
+from tools.covering import some
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
@@ -23,7 +24,7 @@ def test_the_vocabulary_has_exactly_the_size(vocab_size: int) -> None:
     assert len(set(tokenizer.pieces(range(vocab_size)))) == vocab_size
 
 
-@pytest.fixture(scope="module", params=["pre", "post"])
+@pytest.fixture(scope="module", params=some(["pre", "post"], "pre"))
 def model(request: Any) -> Any:
     made = build_transformer(TransformerConfig.preset("tiny", vocab_size=300, norm=request.param))
     randomize(made)
@@ -53,7 +54,7 @@ def test_pad_bos_and_eos_are_far_below_the_rest(model: Any) -> None:
     assert np.delete(logits, unwanted, axis=-1).max(axis=-1).min() > 1
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("norm", some(["pre", "post"], "post"))
 def test_translations_end_about_where_their_sources_do(norm: str) -> None:
     ending = build_transformer(TransformerConfig.preset("tiny", vocab_size=300, norm=norm))
     randomize(ending)

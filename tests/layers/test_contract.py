@@ -21,7 +21,7 @@ from keras_transformer.config import (
     RecurrenceConfig,
     StackConfig,
 )
-from tools.covering import sampled
+from tools.covering import sampled, some
 
 BLOCK = BlockOptions(
     model_dim=6,
@@ -170,6 +170,17 @@ BATCH, LENGTH, SOURCE_LENGTH, WIDTH = 2, 4, 5, 6
 HALVES = {"mixed_bfloat16": "bfloat16", "mixed_float16": "float16"}
 
 every_layer = pytest.mark.parametrize("name", ARGUMENTS)
+# Of the forms of a stack the one whose blocks differ and the recurrent one; blocks are their parts.
+typical_layers = pytest.mark.parametrize(
+    "name",
+    some(
+        ARGUMENTS,
+        *(name for name in ARGUMENTS if not name.startswith(("Encoder", "Decoder"))),
+        "Encoder of several blocks",
+        "Decoder in a pattern",
+        "Decoder recurrent",
+    ),
+)
 
 
 def make(name: str, /, **more: Any) -> keras.layers.Layer:
@@ -244,7 +255,7 @@ def test_config_holds_the_constructor_arguments(name: str) -> None:
     assert {key: config[key] for key in constructor} == json.loads(plain(name))
 
 
-@every_layer
+@typical_layers
 def test_config_round_trip(name: str, randomize: Callable[..., Any]) -> None:
     layer = make(name, name="mine", dtype="mixed_bfloat16")
     config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
@@ -258,7 +269,7 @@ def test_config_round_trip(name: str, randomize: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(twin(**given), layer(**given))
 
 
-@every_layer
+@typical_layers
 def test_saved_inside_a_functional_model(name: str, tmp_path, randomize) -> None:
     arguments = symbolic(name)
     model = keras.Model(arguments, make(name)(**arguments))
@@ -280,7 +291,7 @@ def test_computes_in_its_policy_and_stores_float32(name: str, policy: str) -> No
     assert {part.compute_dtype for part in layer._flatten_layers()} == {compute_dtype}
 
 
-@every_layer
+@typical_layers
 def test_mixed_precision_stays_close_to_float32(name: str, randomize: Callable[..., Any]) -> None:
     given = inputs(name)
     layer, low = make(name), make(name, dtype="mixed_bfloat16")
@@ -308,7 +319,7 @@ def test_symbolic_shape_and_dtype_are_the_real_ones(name: str) -> None:
     assert outputs.dtype == "bfloat16"
 
 
-@every_layer
+@typical_layers
 def test_lengths_may_change_from_call_to_call(name: str) -> None:
     layer = called(name)
     traces = []
@@ -347,7 +358,7 @@ def test_every_weight_gets_a_finite_gradient(name: str) -> None:
         assert np.isfinite(tf.convert_to_tensor(gradient)).all(), weight.name
 
 
-@every_layer
+@typical_layers
 def test_dropout_acts_in_training_only(name: str) -> None:
     layer, given = called(name), inputs(name)
     still = np.array(layer(**given))

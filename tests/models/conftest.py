@@ -18,6 +18,7 @@ from keras_transformer.config.families import ModelConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
+from tools.covering import some
 
 SIZES: dict[str, Any] = {"model_dim": 12, "feed_forward_dim": 20, "num_heads": 3}
 MODERN: dict[str, Any] = {
@@ -189,22 +190,24 @@ EVERY = [
 PLAIN = [EVERY[0], EVERY[len(TRANSFORMERS)], EVERY[-len(DECODERS)]]
 # For tests that take long: the plain ones, and those of today's blocks.
 FEW = [*PLAIN, EVERY[5], EVERY[len(TRANSFORMERS) + len(ENCODERS) - 1], EVERY[-1]]
+# Every second, in which nearly every option occurs.
+TYPICAL = [EVERY[0], *EVERY[1 : len(TRANSFORMERS) : 2], *EVERY[len(TRANSFORMERS) :: 2], EVERY[-1]]
 HEADS = [
     EVERY[0],
     *families(EncoderConfig, [f for f in ENCODERS if f.keys() <= {"head", "labels"}]),
     EVERY[-len(DECODERS)],
 ]
 # One with logits of all tokens, one with two outputs.
-TYPICAL_HEADS = (None, "pretraining")
+TYPICAL_HEADS = [EVERY[0], EVERY[len(TRANSFORMERS) + ENCODERS.index({"head": "pretraining"})]]
 
 
-@pytest.fixture(scope="session", params=TRANSFORMERS, ids=str)
+@pytest.fixture(scope="session", params=some(TRANSFORMERS, *TRANSFORMERS[1::2]), ids=str)
 def transformer_fields(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The fields of each variant of the Transformer in turn, for `random_model`."""
     return request.param
 
 
-@pytest.fixture(scope="session", params=EVERY, ids=lambda family: family.name)
+@pytest.fixture(scope="session", params=some(EVERY, *TYPICAL), ids=lambda family: family.name)
 def family(request: pytest.FixtureRequest) -> Family:
     """Each family in each of its variants, in turn."""
     return request.param
@@ -222,25 +225,17 @@ def one_of_few(request: pytest.FixtureRequest) -> Family:
     return request.param
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param(
-            family,
-            marks=()
-            if getattr(family.config, "head", None) in TYPICAL_HEADS
-            else pytest.mark.exhaustive,
-        )
-        for family in HEADS
-    ],
-    ids=lambda family: family.name,
-)
+@pytest.fixture(scope="session", params=some(HEADS, *TYPICAL_HEADS), ids=lambda family: family.name)
 def headed_family(request: pytest.FixtureRequest) -> Family:
     """Each family with each of its heads, in turn."""
     return request.param
 
 
-@pytest.fixture(scope="session", params=[f for f in EVERY if f.is_causal], ids=lambda f: f.name)
+@pytest.fixture(
+    scope="session",
+    params=some([f for f in EVERY if f.is_causal], *TYPICAL),
+    ids=lambda family: family.name,
+)
 def causal_family(request: pytest.FixtureRequest) -> Family:
     """Each variant that predicts what follows, in turn."""
     return request.param

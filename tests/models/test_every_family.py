@@ -14,8 +14,6 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.covering import sampled
-
 PAIRS = [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18]), ([8, 3], [2, 3, 5])]
 sentences = st.lists(st.integers(4, 18), min_size=1, max_size=6)
 
@@ -119,9 +117,11 @@ def test_recomputed_activations_give_the_same_gradients(plain_family, random_of)
 
 @pytest.mark.parametrize(
     ("place", "policy"),
-    sampled(
-        [(place, policy) for place in range(6) for policy in ("mixed_bfloat16", "mixed_float16")]
-    ),
+    [
+        pytest.param(place, policy, marks=() if place == 3 * half else pytest.mark.exhaustive)
+        for place in range(6)
+        for half, policy in enumerate(("mixed_bfloat16", "mixed_float16"))
+    ],
 )
 def test_mixed_precision_is_close_and_kept_by_the_file(
     place: int, policy: str, few_families, tmp_path, random_of, outputs_of

@@ -1,5 +1,6 @@
 """Directories of Sentence Transformers: a text's vector is made as they say."""
 
+import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -86,8 +87,9 @@ def test_the_head_of_pretraining_is_left(bare: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(TextEncoder(model, tokenizer).embed(text), vectors)
 
 
-@pytest.mark.parametrize("is_unit", [True, False])
-@pytest.mark.parametrize("mode", ["mean", "cls"])
+@pytest.mark.parametrize(
+    ("mode", "is_unit"), sampled(list(itertools.product(("mean", "cls"), (True, False))))
+)
 def test_it_leaves_as_it_came(mode: str, is_unit: bool, bare: Path, tmp_path: Path) -> None:
     modules = MODULES if is_unit else MODULES[:2]
     model, tokenizer, _ = from_pretrained(describe(bare, modules, pooling_mode=mode))
@@ -272,7 +274,7 @@ def test_vectors_are_theirs(name: str, kind: Callable[[str], Kind]) -> None:
     ("target", "name"),
     [
         *sampled([(target, name) for target in ("onnxruntime", "native") for name in KINDS]),
-        *sampled([("portable", name) for name in KINDS]),
+        *(pytest.param("portable", name, marks=pytest.mark.exhaustive) for name in KINDS),
     ],
 )
 def test_vectors_of_graphs_are_theirs(

@@ -15,14 +15,26 @@ from keras_transformer import OnnxTranslator, SearchOptions, Translator, from_pr
 from keras_transformer.export import export_onnx, export_saved_model
 from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.translation.translator import TextTranslator
-from tools.covering import sampled
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "translators"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 # By default every model is exported for one target; Keras's searches, which take their time to be
 # traced, are tried with one model, and tf2onnx, which takes its own, with none.
+# One of each kind of blocks, and one of each form of special tokens.
+QUICK = {
+    *((name, "native") for name in ("bart", "marian", "marian_ssru_pre_norm", "nllb", "t5")),
+    *((name, "onnxruntime") for name in ("fsmt", "mbart50", "opennmt", "umt5")),
+}
 EXPORTED = [
-    *sampled([(name, target) for name in NAMES for target in ("onnxruntime", "native")]),
+    *(
+        pytest.param(
+            name,
+            target,
+            marks=() if (name, target) in QUICK else pytest.mark.exhaustive,
+        )
+        for name in NAMES
+        for target in ("onnxruntime", "native")
+    ),
     *(pytest.param(name, "portable", marks=pytest.mark.exhaustive) for name in NAMES),
 ]
 IN_KERAS = [

@@ -156,7 +156,7 @@ def test_groups_hold_prefixes_of_like_length() -> None:
     [
         {"norm": "pre", "norm_kind": "rms_norm", "rotary_base": 10000.0, "use_bias": False},
         {"num_key_value_heads": 2, "gated_feed_forward": True, "positions": "learned"},
-        {"key_dim": 6, "value_dim": 10},
+        pytest.param({"key_dim": 6, "value_dim": 10}, marks=pytest.mark.exhaustive),
         {"decoder_recurrence": "ssru", "norm": "pre"},
     ],
     ids=lambda fields: ", ".join(fields),

@@ -50,24 +50,15 @@ def log_probs_after(generator: Generator, ids: Sequence[int]) -> np.ndarray:
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def greedy(generator: Generator, prompt: list[int], new: int) -> list[int]:
-    """The uncached argmax loop."""
-    special, ids = generator.config.special_ids, list(prompt)
-    for step in range(new):
-        scores = log_probs_after(generator, ids)[-1]
-        scores[sorted(special.never_generated)] = -np.inf
-        if not step:
-            scores[special.eos] = -np.inf
-        if scores.argmax() == special.eos:
-            break
-        ids.append(int(scores.argmax()))
-    return ids[len(prompt) :]
-
-
 def test_greedy_is_the_uncached_argmax_loop(generator: Generator) -> None:
+    """Each token follows from those before it, so that one pass over all is the loop."""
+    special = generator.config.special_ids
     found = generator.generate_n_best(PROMPTS, **OPTIONS)
     for prompt, [best] in zip(generator.tokenizer.encode(PROMPTS), found, strict=True):
-        assert best.ids == greedy(generator, prompt, 7)
+        scores = log_probs_after(generator, [*prompt, *best.ids])[len(prompt) :]
+        scores[:, sorted(special.never_generated)] = -np.inf
+        scores[0, special.eos] = -np.inf
+        assert [*best.ids, special.eos][:7] == scores.argmax(axis=-1).tolist()[:7]
 
 
 @pytest.mark.parametrize("length_penalty", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.6])
@@ -157,7 +148,9 @@ def test_a_text_begins_with_its_prompt_as_it_was_written(gpt2: Generator) -> Non
         assert not prompt.endswith(" ") or not text[len(prompt) :].startswith(" ")
 
 
-@pytest.mark.parametrize("include_prompt", [True, False])
+@pytest.mark.parametrize(
+    "include_prompt", [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize(
     "search",
     [
@@ -230,6 +223,14 @@ def test_a_cut_prompt_leaves_room_to_write(
 ) -> None:
     cuts = Generator(gpt2.model, gpt2.tokenizer, long_texts="cut")
     assert cuts.longest_prompt(cuts.search_options(**options)) == kept
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [({"max_length": 1}, 59), pytest.param({"max_length": 20}, 40, marks=pytest.mark.exhaustive)],
+)
+def test_a_cut_prompt_is_its_end(gpt2: Generator, options: dict[str, int], kept: int) -> None:
+    cuts = Generator(gpt2.model, gpt2.tokenizer, long_texts="cut")
     prompt = [9 + place % 7 for place in range(100)]
     assert cuts.generate_ids([prompt], **options) == gpt2.generate_ids([prompt[-kept:]], **options)
 

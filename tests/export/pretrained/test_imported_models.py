@@ -13,6 +13,7 @@ from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface, open_npz
 from keras_transformer.training.transfer.import_run import import_run
+from tools.covering import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = {
@@ -114,7 +115,7 @@ def test_every_tensor_comes_back(name: str, tmp_path: Path) -> None:
     assert changed(FIXTURES / name, written) == set(CHANGED.get(name, {}))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, *list(NAMES)[1::2]))
 def test_it_comes_back_exactly(name: str, tmp_path: Path) -> None:
     theirs = read_pretrained(FIXTURES / name)
     run = import_run(FIXTURES / name, tmp_path / "run")

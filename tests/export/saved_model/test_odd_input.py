@@ -148,6 +148,7 @@ def test_a_long_source_is_cut(text_served: Any, pad: Callable[..., Any]) -> None
     assert np.isfinite(scores["score"]).all()
 
 
+@pytest.mark.exhaustive  # The other export takes longer than all these tests.
 def test_learned_positions_bound_sources_and_translations(other_served: Any) -> None:
     long = ["the small river " * 50]
     assert other_served.run("encode", text=long)["mask"].shape == (1, 44)

@@ -18,6 +18,7 @@ import requests
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
 from keras_transformer.export import Manifest, OnnxTranslator
+from tools.covering import some
 
 MANIFEST = "manifest.json"
 
@@ -158,7 +159,7 @@ def test_a_version_that_stays_broken_is_refused_with_its_reason_and_logged_once(
     assert server.output.read_text().count("SHA-256") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", some([signal.SIGTERM, signal.SIGINT], signal.SIGTERM))
 def test_told_to_stop_under_load_it_answers_everything_it_accepted(
     exported: Any,
     launch: Callable[..., Any],

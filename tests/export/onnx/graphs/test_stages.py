@@ -41,9 +41,9 @@ def varied(model: Any) -> Any:
     ("options", "stages"),
     [
         # The entry, a block, the head; before that the final norm.
-        ({}, 3),
+        pytest.param({}, 3, marks=pytest.mark.exhaustive),
         ({"norm": "pre"}, 4),
-        ({"relative_buckets": 4}, 3),
+        pytest.param({"relative_buckets": 4}, 3, marks=pytest.mark.exhaustive),
         ({"relative_buckets": 4, "relative_per_block": True}, 3),
     ],
     ids=["post-norm", "pre-norm", "one relative bias", "a relative bias each"],

@@ -18,7 +18,7 @@ from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.heads import screening
 from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
-from tools.covering import sampled_fixture
+from tools.covering import some
 
 # With blocks of 24 and one id over, the candidates are searched by blocks.
 LARGE_VOCABULARY = 601
@@ -65,8 +65,11 @@ FALLBACK = (
 # As with a vocabulary that is large enough for it.
 SCREENED = "screened"
 CASES = [
-    *sampled_fixture(
-        [(one, form) for one in VARIANTS for form in ("onnxruntime", SCREENED, "native")]
+    *some(
+        ((one, form) for one in VARIANTS for form in ("onnxruntime", SCREENED, "native")),
+        ("pre-norm, two vocabularies, learned positions", "native"),
+        ("post-norm, three embeddings, large vocabulary", SCREENED),
+        (AS_T5, "onnxruntime"),
     ),
     # tf2onnx takes its time: test_export and test_portable have one of its artefacts.
     *(pytest.param((variant, "portable"), marks=pytest.mark.exhaustive) for variant in VARIANTS),
