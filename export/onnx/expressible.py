@@ -34,8 +34,8 @@ def unsupported(config: ModelConfig, target: str, precision: str) -> dict[str, A
     # The blocks say it of what these names stand for.
     of_blocks = {field.name for field in dataclasses.fields(BlockOptions)}
     own = ((name, value) for name, value in _not_held_at_all(config) if name not in of_blocks)
-    blocks = (block for stack in _stacks(config) for block in stack.blocks)
-    return dict([*own, *(found for block in blocks for found in _lacking(block))])
+    parts = (part for stack in _stacks(config) for part in (stack, *stack.blocks))
+    return dict([*own, *(found for part in parts for found in _lacking(part))])
 
 
 def _stacks(config: ModelConfig) -> tuple[StackConfig, ...]:

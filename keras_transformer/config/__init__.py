@@ -10,6 +10,7 @@ from keras_transformer.config.stack import (
     RecurrenceConfig,
     RelativeBiasConfig,
     RotaryConfig,
+    SharingConfig,
     StackConfig,
 )
 from keras_transformer.config.transformer import PRESETS, TransformerConfig
@@ -24,6 +25,7 @@ __all__ = [
     "RecurrenceConfig",
     "RelativeBiasConfig",
     "RotaryConfig",
+    "SharingConfig",
     "SpecialIds",
     "StackConfig",
     "TransformerConfig",

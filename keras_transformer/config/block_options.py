@@ -16,6 +16,7 @@ from keras_transformer.config.stack import (
     RecurrenceConfig,
     RelativeBiasConfig,
     RotaryConfig,
+    SharingConfig,
     StackConfig,
 )
 
@@ -77,6 +78,10 @@ class BlockOptions:
             al. 2019, Transformer-XL); not with `rotary_base`.
         block_pattern: For each block of a pattern that the layers of a stack repeat, its own values
             of options among `VARYING`, by name; empty if all blocks are alike.
+        block_groups: Groups of blocks, each of which serves an equal part of a stack's layers, one
+            after the other, so that these share its weights (Lan et al. 2019, ALBERT, with 1);
+            None if each layer has a block of its own.
+        blocks_per_group: Blocks of such a group, which its layers apply in turn.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -110,6 +115,8 @@ class BlockOptions:
     block_pattern: tuple[Mapping[str, Any], ...] = dataclasses.field(
         default=(), hash=False, metadata={"flag": False}
     )
+    block_groups: int | None = None
+    blocks_per_group: int = 1
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -128,7 +135,8 @@ class BlockOptions:
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
             )
         self._check_pattern()
-        self.stack_of(1)
+        self._check_sharing()
+        self.stack_of(1 if self.sharing is None else self.sharing.num_blocks)
         if self.key_value_heads == self.num_heads:
             # None, as in the configs of runs from before the field, so that both are equal.
             object.__setattr__(self, "num_key_value_heads", None)
@@ -143,6 +151,13 @@ class BlockOptions:
         """Heads of keys and values."""
         return self.num_heads if self.num_key_value_heads is None else self.num_key_value_heads
 
+    @property
+    def sharing(self) -> SharingConfig | None:
+        """Which layers of a stack share weights."""
+        if self.block_groups is None:
+            return None
+        return SharingConfig(groups=self.block_groups, blocks_per_group=self.blocks_per_group)
+
     def stack_of(
         self,
         num_layers: int,
@@ -152,12 +167,13 @@ class BlockOptions:
     ) -> StackConfig:
         """Returns a stack of such blocks; the other arguments are as for `block`."""
         parts: dict[str, Any] = {"attends_source": attends_source, "recurrence": recurrence}
+        size: dict[str, Any] = {"num_layers": num_layers, "sharing": self.sharing}
         if not self.block_pattern:
-            return StackConfig(blocks=(self.block(**parts),), num_layers=num_layers)
+            return StackConfig(blocks=(self.block(**parts),), **size)
         names = [field.name for field in dataclasses.fields(BlockOptions)]
         common = {**{name: getattr(self, name) for name in names}, "block_pattern": ()}
         blocks = (BlockOptions(**{**common, **own}).block(**parts) for own in self.block_pattern)
-        return StackConfig(blocks=tuple(blocks), num_layers=num_layers)
+        return StackConfig(blocks=tuple(blocks), **size)
 
     def block(
         self, *, attends_source: bool = False, recurrence: Recurrence | None = None
@@ -212,6 +228,18 @@ class BlockOptions:
         for name in (name for own in given for name in own):
             check_choice("an option of block_pattern", name, VARYING)
         object.__setattr__(self, "block_pattern", tuple(dict(own) for own in given))
+
+    def _check_sharing(self) -> None:
+        if self.sharing is None:
+            if self.blocks_per_group != 1:
+                raise ValueError(
+                    f"blocks_per_group={self.blocks_per_group} needs block_groups, got None."
+                )
+            return
+        for name in ("num_layers", "num_encoder_layers", "num_decoder_layers"):
+            # Another number than an integer is refused with the field.
+            if isinstance(given := getattr(self, name, None), int):
+                self.sharing.check_layers(name, given)
 
     def _relative_bias(self) -> RelativeBiasConfig | None:
         if self.relative_buckets is None:

@@ -257,12 +257,44 @@ class BlockConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SharingConfig:
+    """Layers that share weights across depth (Lan et al. 2019, ALBERT).
+
+    Args:
+        groups: Groups of blocks; each serves an equal part of the stack's layers.
+        blocks_per_group: Blocks of a group, which its layers apply in turn.
+    """
+
+    groups: int = 1
+    blocks_per_group: int = 1
+
+    def __post_init__(self) -> None:
+        make_numbers_plain(self)
+        check_size("block_groups", self.groups)
+        check_size("blocks_per_group", self.blocks_per_group)
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks with weights of their own."""
+        return self.groups * self.blocks_per_group
+
+    def check_layers(self, name: str, value: int) -> None:
+        """Raises a ValueError unless so many layers, which an option names, can be divided."""
+        if value % self.num_blocks:
+            raise ValueError(
+                f"{name} ({value}) must be a multiple of block_groups ({self.groups}) x "
+                f"blocks_per_group ({self.blocks_per_group})."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StackConfig:
     """A stack of blocks, as encoder or as decoder.
 
     Args:
-        blocks: What the blocks are made of: those of the first layers, repeated for the others.
-        num_layers: Number of blocks N.
+        blocks: What the blocks are made of: the first ones, repeated for the others.
+        num_layers: Number of layers N, each of which applies a block.
+        sharing: Which layers apply the same block; None if each has its own.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -271,10 +303,13 @@ class StackConfig:
 
     blocks: tuple[BlockConfig, ...]
     num_layers: int
+    sharing: SharingConfig | None = None
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
         check_size("num_layers", self.num_layers)
+        if self.sharing is not None:
+            self.sharing.check_layers("num_layers", self.num_layers)
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if not self.blocks:
             raise ValueError("blocks must hold one block or more, got none.")
@@ -304,9 +339,24 @@ class StackConfig:
         return next(iter(self._shared_biases()), None)
 
     @property
+    def block_of_layer(self) -> tuple[int, ...]:
+        """The number of the block that each of the N layers applies."""
+        numbers = range(self.num_layers)
+        if self.sharing is None:
+            return tuple(numbers)
+        size, layers = self.sharing.blocks_per_group, self.num_layers // self.sharing.groups
+        return tuple(number // layers * size + number % size for number in numbers)
+
+    @property
+    def own_blocks(self) -> tuple[BlockConfig, ...]:
+        """What each block with weights of its own is made of."""
+        count = self.num_layers if self.sharing is None else self.sharing.num_blocks
+        return tuple(self.blocks[number % len(self.blocks)] for number in range(count))
+
+    @property
     def layers(self) -> tuple[BlockConfig, ...]:
-        """What each of the N blocks is made of."""
-        return tuple(self.blocks[index % len(self.blocks)] for index in range(self.num_layers))
+        """What the block of each of the N layers is made of."""
+        return tuple(self.own_blocks[number] for number in self.block_of_layer)
 
     @property
     def final_norm(self) -> NormConfig | None:
@@ -316,13 +366,13 @@ class StackConfig:
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, counted from the paper's equations."""
-        count = sum(block.parameter_count(model_dim) for block in self.layers)
+        count = sum(block.parameter_count(model_dim) for block in self.own_blocks)
         if self.final_norm is not None:
             count += self.final_norm.parameter_count(model_dim)
         shared = [] if self.shared_bias is None else [self.shared_bias]
         own = (
             (block.own.num_heads, block.own.relative_bias)
-            for block in self.layers
+            for block in self.own_blocks
             if isinstance(block.own, AttentionConfig)
         )
         biases = [*shared, *((heads, bias) for heads, bias in own if bias and bias.per_block)]

@@ -91,6 +91,7 @@ class Stack(Configured):
         config: What the blocks are made of, and how many there are.
 
     Attributes:
+        blocks: The block of each layer; layers that share weights have the same one.
         relative: The `RelativeBias` that blocks share; None without.
         relatives: Each block's own; empty without.
         recompute: Whether training keeps only a block's inputs and computes the rest again for the
@@ -110,7 +111,7 @@ class Stack(Configured):
             self.relative = self._relative_bias(*config.shared_bias, "relative")
         own = {
             number: (block.own.num_heads, block.relative_bias)
-            for number, block in enumerate(config.layers)
+            for number, block in enumerate(config.own_blocks)
             if isinstance(block.own, AttentionConfig)
             and block.relative_bias is not None
             and block.relative_bias.per_block
@@ -129,23 +130,25 @@ class Stack(Configured):
         for relative in (self.relative, *self.relatives):
             if relative is not None:
                 relative.build()
-        self.blocks = [
+        own = [
             self.block_class(config, dtype=self.dtype_policy, name=f"block_{index}")
-            for index, config in enumerate(self.config.layers)
+            for index, config in enumerate(self.config.own_blocks)
         ]
-        for block in self.blocks:
+        for block in own:
             block.build(states_shape)
+        self.blocks = [own[number] for number in self.config.block_of_layer]
         self.final_norm = None
         if self.config.final_norm is not None:
             self.final_norm = make_norm(self.config.final_norm, self.dtype_policy, "final_norm")
             self.final_norm.build(states_shape)
 
     def relative_of(self, number: int) -> RelativeBias | None:
-        """Returns the relative bias of a block, its own or the shared one; None without."""
-        bias = self.config.layers[number].relative_bias
+        """Returns the relative bias of a layer's block, its own or that of all; None without."""
+        block = self.config.block_of_layer[number]
+        bias = self.config.own_blocks[block].relative_bias
         if bias is None:
             return None
-        return self.relatives[self._numbers.index(number)] if bias.per_block else self.relative
+        return self.relatives[self._numbers.index(block)] if bias.per_block else self.relative
 
     def attention_biases(self, states: Tensor) -> list[Tensor | None]:
         """Returns what each block adds to its scores: `(1, heads, length, length)`; None if nothing

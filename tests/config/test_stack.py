@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from keras_transformer.config import BlockOptions, StackConfig, TransformerConfig
+from keras_transformer.config import BlockOptions, SharingConfig, StackConfig, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 
 OPTIONS: dict[str, Any] = {"model_dim": 8, "num_heads": 2, "feed_forward_dim": 16}
 
@@ -60,6 +61,62 @@ def test_blocks_must_have_these_in_common(name: str, blocks: Any) -> None:
 def test_a_stack_has_blocks() -> None:
     with pytest.raises(ValueError, match="blocks must hold one block or more, got none"):
         StackConfig(blocks=(), num_layers=2)
+
+
+@pytest.mark.parametrize(
+    ("groups", "blocks_per_group", "expected"),
+    [
+        (1, 1, [0, 0, 0, 0, 0, 0]),
+        (1, 2, [0, 1, 0, 1, 0, 1]),
+        (3, 1, [0, 0, 1, 1, 2, 2]),
+        (2, 3, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_layers_of_a_group_apply_its_blocks_in_turn(
+    groups: int, blocks_per_group: int, expected: list[int]
+) -> None:
+    near, far = block(window=2), block(window=5)
+    stack = StackConfig(
+        blocks=(near, far),
+        num_layers=6,
+        sharing=SharingConfig(groups=groups, blocks_per_group=blocks_per_group),
+    )
+    assert list(stack.block_of_layer) == expected
+    assert stack.layers == tuple((near, far)[number % 2] for number in expected)
+
+
+def test_shared_weights_are_counted_once() -> None:
+    fields = {"vocab_size": 30, **OPTIONS, "relative_buckets": 8, "relative_per_block": True}
+    one, deep = (
+        EncoderConfig(num_layers=layers, block_groups=groups, **fields)
+        for layers, groups in ((1, None), (4, 1))
+    )
+    assert deep.parameter_count == one.parameter_count
+    assert EncoderConfig.from_json(deep.to_json()) == deep
+
+
+def test_groups_divide_the_layers() -> None:
+    fields = {"vocab_size": 30, **OPTIONS}
+    with pytest.raises(
+        ValueError, match=r"num_layers \(5\) must be a multiple of block_groups \(2\)"
+    ):
+        EncoderConfig(num_layers=5, block_groups=2, **fields)
+    with pytest.raises(ValueError, match=r"num_decoder_layers \(5\) must be a multiple"):
+        TransformerConfig(
+            source_vocab_size=30,
+            num_decoder_layers=5,
+            block_groups=1,
+            blocks_per_group=3,
+            **OPTIONS,
+        )
+    with pytest.raises(TypeError, match="num_layers must be an integer"):
+        EncoderConfig(num_layers=2.5, block_groups=2, **fields)
+    with pytest.raises(ValueError, match="blocks_per_group=2 needs block_groups, got None"):
+        EncoderConfig(blocks_per_group=2, **fields)
+    with pytest.raises(ValueError, match="block_groups must be at least 1, got 0"):
+        EncoderConfig(block_groups=0, **fields)
+    with pytest.raises(TypeError, match="blocks_per_group"):
+        EncoderConfig(block_groups=1, blocks_per_group=1.5, **fields)
 
 
 def test_a_config_s_blocks_are_in_its_pattern() -> None:

@@ -58,6 +58,14 @@ IN_PATTERN = dataclasses.replace(
     rotary_base=100.0,
     block_pattern=({"window": 2, "rotary_base": None}, {"feed_forward_dim": 5}),
 )
+SHARED = dataclasses.replace(
+    IN_PATTERN,
+    block_groups=2,
+    blocks_per_group=2,
+    relative_buckets=8,
+    relative_max_distance=6,
+    relative_per_block=True,
+)
 WITH_NORMS = dataclasses.replace(ATTENTION, query_key_norm=NormConfig(kind="rms_norm"))
 FEED_FORWARD = FeedForwardConfig(hidden_dim=7, activation="gelu", dropout=0.2)
 GATED = dataclasses.replace(FEED_FORWARD, gated=True, use_bias=False)
@@ -126,6 +134,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
             blocks=(RELATIVE_IN_BLOCKS.block(), MODERN_BLOCK.block(), BLOCK.block()), num_layers=4
         )
     },
+    "Encoder of shared blocks": {"config": SHARED.stack_of(8)},
+    "Decoder of shared blocks": {"config": SHARED.stack_of(8, **SOURCE)},
     "Decoder of distances": {"config": SINUSOIDS.stack_of(2, **SOURCE)},
     "Decoder": {"config": BLOCK.stack_of(2, **SOURCE)},
     "Decoder modern": {"config": MODERN_BLOCK.stack_of(2, **SOURCE)},

@@ -61,6 +61,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"sinusoid_layout": "tensor2tensor", "logit_bias": True},
     {"embedding_norm": True, "share_embeddings": "none", "logit_bias": True},
     IN_TURN,
+    {"block_groups": 1, "num_encoder_layers": 3},
     {"decoder_recurrence": "ssru"},
     {
         "decoder_recurrence": "ssru",
@@ -86,6 +87,8 @@ ENCODERS: list[dict[str, Any]] = [
     {**NO_POSITIONS, "relative_buckets": 8, "relative_max_distance": 5},
     {**NO_POSITIONS, "relative_sinusoids": True},
     {"head": "masked_lm", **IN_TURN},
+    {"head": "masked_lm", "num_layers": 3, "block_groups": 1},
+    {**IN_TURN, "num_layers": 4, "block_groups": 1, "blocks_per_group": 2},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]
 DECODERS: list[dict[str, Any]] = [
@@ -95,6 +98,13 @@ DECODERS: list[dict[str, Any]] = [
     {**NO_POSITIONS, "relative_buckets": 4, "relative_max_distance": 5, "logit_bias": True},
     {**NO_POSITIONS, "relative_sinusoids": True, "use_bias": False},
     {**IN_TURN, **NO_POSITIONS},
+    {
+        **NO_POSITIONS,
+        "relative_buckets": 4,
+        "relative_per_block": True,
+        "num_layers": 4,
+        "block_groups": 2,
+    },
     {**MODERN, **NO_POSITIONS, "layer_norm_epsilon": 1e-6},
 ]
 

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_transformer.config.stack import BlockConfig, FeedForwardConfig
+from keras_transformer.config.stack import (
+    BlockConfig,
+    FeedForwardConfig,
+    SharingConfig,
+    StackConfig,
+)
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
@@ -22,6 +27,9 @@ from keras_transformer.layers.variants.ssru import SSRU
 HOLDS: dict[type, set[str]] = {
     FeedForwardConfig: {"hidden_dim", "activation", "dropout", "gated", "use_bias"},
     BlockConfig: {"feed_forward", "norm"},
+    # The builder stores once what layers share.
+    StackConfig: {"blocks", "num_layers", "sharing"},
+    SharingConfig: {"groups", "blocks_per_group"},
 }
 
 

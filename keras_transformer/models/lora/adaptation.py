@@ -146,7 +146,8 @@ def linear_layers(model: keras.Model) -> Iterator[keras.layers.Dense]:
     """Yields the linear maps of attention and feed-forward layers."""
     for name in ("encoder_stack", "decoder_stack"):
         stack = getattr(model, name, None)
-        for block in stack.blocks if stack else ():
+        # Layers may share a block.
+        for block in dict.fromkeys(stack.blocks) if stack else ():
             for sub_layer in block.sub_layers:
                 yield from sub_layer.layer.linear_layers
 

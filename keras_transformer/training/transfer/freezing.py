@@ -34,9 +34,14 @@ def freeze_layers(model: AnyModel, freeze: str | None) -> None:
     if freeze == "encoder":
         frozen.append(stack)
     elif freeze != "embeddings":
-        blocks = (stack or model.decoder_stack).blocks  # type: ignore[union-attr]
+        # A block that layers share is one.
+        blocks = list(dict.fromkeys((stack or model.decoder_stack).blocks))  # type: ignore[union-attr]
         if int(freeze) > len(blocks):
-            raise ValueError(f"freeze={freeze!r}: the model has only {len(blocks)} blocks.")
+            shared = "" if model.config.block_groups is None else ", which its layers share"
+            raise ValueError(
+                f"freeze={freeze!r}: the model has only {len(blocks)} "
+                f"block{'s' * (len(blocks) > 1)}{shared}."
+            )
         frozen += blocks[: int(freeze)]
     for layer in frozen:
         layer.trainable = False

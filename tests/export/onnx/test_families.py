@@ -1,6 +1,7 @@
 """Every family, head and option, exported for every target in every precision, gives what it gives
 in Keras: small models of random weights that hold each choice of the configs at least once."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.export import Manifest, export_onnx
 from keras_transformer.export.onnx.check.running import CheckedGraph
+from keras_transformer.export.onnx.quantize.precision import target_in
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.text.tokenizer import Tokenizer
@@ -72,6 +74,7 @@ IN_TURN = {
     "block_pattern": ({"window": 2}, {"rotary_base": 1000.0, "query_key_norm": True}),
     **ROTARY,
 }
+SHARED = {"num_layers": 3, "block_groups": 1}
 LABELS = ("a", "b", "c")
 ENCODERS: dict[str, dict[str, Any]] = {
     "states and pooler": {},
@@ -116,6 +119,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "windows in turn": {"head": "masked_lm", **IN_TURN},
+    "shared blocks": {"head": "masked_lm", **SHARED},
     "as T5's encoder": {**RELATIVE, "pooler": False},
     "as MPNet": {
         "relative_buckets": 8,
@@ -153,6 +157,12 @@ DECODERS: dict[str, dict[str, Any]] = {
     "windows in turn, shared heads": {**MODERN, **IN_TURN},
     "windows, post-norm, odd widths": {"norm": "post", "key_dim": 6, "value_dim": 6, "window": 2},
     "relative, windows, widths apart": {**RELATIVE, "window": 3, "key_dim": 6, "value_dim": 5},
+    "shared blocks, windows in turn": {
+        "num_layers": 4,
+        "block_groups": 1,
+        "blocks_per_group": 2,
+        **IN_TURN,
+    },
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
     "rotary, pre-norm": {**ROTARY, "norm": "pre"},
@@ -300,6 +310,21 @@ def test_graphs_give_what_keras_gives(case: Exported) -> None:
         check_encoder(case)
     else:
         check_decoder(case)
+
+
+@pytest.mark.parametrize("form", ["portable", *EMITTED])
+def test_what_layers_share_is_stored_once(
+    make: Callable[[str], Any], randomize: Callable[..., Any], form: str
+) -> None:
+    name, precision = FORMS[form]
+    target, deep = target_in(precision or "float32", name), make("shared blocks")
+    single = randomize(build_encoder(dataclasses.replace(deep.config, num_layers=1)), scale=0.2)
+    one, many = (
+        sum(stored.ByteSize() for stored in target.graph("encoder", model, 18).graph.initializer)
+        for model in (single, deep)
+    )
+    # A norm's bias, to which all but the last layer add that of the next, and small constants.
+    assert many < one + 1000 < 1.1 * one
 
 
 def check_encoder(case: Exported) -> None:

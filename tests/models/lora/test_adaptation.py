@@ -1,5 +1,6 @@
 """Low-rank adaptation of models: what is trained and what stays, and what is merged."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ SMALL = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2}
 ENCODER = EncoderConfig.preset(
     "bert-tiny", vocab_size=20, head="classification", labels=("a", "b"), **SMALL
 )
+SHARED = dataclasses.replace(ENCODER, block_groups=1)
 DECODER = DecoderConfig.preset("llama-tiny", vocab_size=20, num_key_value_heads=1, **SMALL)
 TRANSLATION = TransformerConfig.preset(
     "tiny",
@@ -57,7 +59,7 @@ def adapted(
     return model
 
 
-@pytest.mark.parametrize("config", [ENCODER, DECODER, TRANSLATION])
+@pytest.mark.parametrize("config", [ENCODER, SHARED, DECODER, TRANSLATION])
 def test_the_merged_model_is_a_plain_one_with_the_same_logits(config: ModelConfig) -> None:
     model, plain = adapted(config), build_model(config)
     before = np.asarray(model(inputs(model)))

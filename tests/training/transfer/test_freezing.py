@@ -1,5 +1,6 @@
 """Frozen layers and slower lower ones: what changes in an update, and by how much."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -116,6 +117,11 @@ def test_what_cannot_be_frozen_is_refused() -> None:
         freeze_layers(decoder, "encoder")
     with pytest.raises(ValueError, match="freeze='5': the model has only 4 blocks"):
         freeze_layers(decoder, "5")
+    shared = build_model(dataclasses.replace(ENCODER, block_groups=1))
+    with pytest.raises(ValueError, match="the model has only 1 block, which its layers share"):
+        freeze_layers(shared, "2")
+    freeze_layers(shared, "1")
+    assert not any("block_0" in weight.path for weight in shared.trainable_weights)
 
 
 @pytest.mark.parametrize(
