@@ -59,26 +59,31 @@ class EmbeddedConfig(BlockOptions):
                 f"positions={self.positions!r}."
             )
         least = {"interleaved": 1, "halves": 2, "tensor2tensor": 4}[self.sinusoid_layout]
-        odd = self.sinusoid_layout != "interleaved" and self.model_dim % 2
-        if odd or self.model_dim < least:
+        odd = self.sinusoid_layout != "interleaved" and self.embedded_dim % 2
+        if odd or self.embedded_dim < least:
             raise ValueError(
-                f"sinusoid_layout={self.sinusoid_layout!r} needs an even model_dim of at least "
-                f"{least}, got {self.model_dim}."
+                f"sinusoid_layout={self.sinusoid_layout!r} needs embeddings of an even width of at "
+                f"least {least}, got {self.embedded_dim}."
             )
         if self.positions == "none" and self.position_offset:
             raise ValueError(
                 f"position_offset={self.position_offset} needs positions, got positions='none'."
             )
 
+    @property
+    def embedded_dim(self) -> int:
+        """Width of embeddings."""
+        return self.model_dim
+
     def embedding_parameters(self) -> int:
         """Returns the number of trainable scalars beside the matrix of tokens."""
         rows = 0 if self.max_positions is None else self.max_positions + self.position_offset
-        return (rows + 2 * self.embedding_norm) * self.model_dim
+        return (rows + 2 * self.embedding_norm) * self.embedded_dim
 
     def embedding_arguments(self) -> dict[str, Any]:
         """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
         return {
-            "model_dim": self.model_dim,
+            "model_dim": self.embedded_dim,
             "max_positions": self.max_positions,
             "dropout": self.dropout,
             "add_positions": self.positions != "none",

@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, get_args
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import (
+    check_choice,
+    check_flag,
+    check_size,
+    make_numbers_plain,
+)
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
 from keras_transformer.config.text_vectors import (
@@ -30,6 +35,9 @@ class EncoderConfig(SingleStackConfig):
 
     Args:
         num_token_types: Number of token types, BERT's segments; 0 for none.
+        embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
+            `model_dim` (Lan et al. 2019, ALBERT), and of what the head for masked tokens multiplies
+            by their matrix; None for `model_dim` without such a layer.
         pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x;
             without it, x itself.
         pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
@@ -93,6 +101,7 @@ class EncoderConfig(SingleStackConfig):
     layer_norm_epsilon: float = 1e-12
     num_token_types: int = 2
     embedding_norm: bool = True
+    embedding_dim: int | None = None
     pooler: bool = True
     pooler_activation: PoolerActivation = "tanh"
     keep_pooler: bool = False
@@ -108,6 +117,9 @@ class EncoderConfig(SingleStackConfig):
     default_prompt: str | None = None
 
     def __post_init__(self) -> None:
+        if self.embedding_dim is not None:
+            make_numbers_plain(self)
+            check_size("embedding_dim", self.embedding_dim)
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
         check_flag("pooler", self.pooler)
@@ -115,6 +127,11 @@ class EncoderConfig(SingleStackConfig):
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
+        if self.embedding_dim is not None and self.head == "pretraining":
+            raise ValueError(
+                f"embedding_dim={self.embedding_dim} gives head='pretraining' two widths, one of "
+                "tokens and one of next sentences: train head='masked_lm'."
+            )
         poolings_of(self.pooling)
         object.__setattr__(self, "dense", read_dense(self.dense))
         if self.dense and self.head != "embedding":
@@ -167,6 +184,21 @@ class EncoderConfig(SingleStackConfig):
         return {**super().to_dict(), "labels": list(self.labels), "dense": dense}
 
     @property
+    def embedded_dim(self) -> int:
+        """Width of embeddings."""
+        return self.model_dim if self.embedding_dim is None else self.embedding_dim
+
+    def embedding_parameters(self) -> int:
+        """Returns the number of trainable scalars beside the matrix of tokens."""
+        projection = 0 if self.embedding_dim is None else (self.embedding_dim + 1) * self.model_dim
+        return super().embedding_parameters() + projection
+
+    def embedding_arguments(self) -> dict[str, Any]:
+        """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
+        projected = None if self.embedding_dim is None else self.model_dim
+        return {**super().embedding_arguments(), "projected_dim": projected}
+
+    @property
     def pooled_dim(self) -> int:
         """Width of what the poolings make of a text's states."""
         return len(poolings_of(self.pooling)) * self.model_dim
@@ -214,12 +246,12 @@ class EncoderConfig(SingleStackConfig):
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the papers' equations."""
-        width = self.model_dim
-        norm = 2 * width if self.norm_kind == "layer_norm" else width
-        tokens = (self.vocab_size + self.num_token_types) * width
+        width, narrow = self.model_dim, self.embedded_dim
+        norm = 2 * narrow if self.norm_kind == "layer_norm" else narrow
+        tokens = (self.vocab_size + self.num_token_types) * narrow
         embeddings = tokens + self.embedding_parameters()
         dense = width * width + width
-        masked = dense + norm + self.vocab_size
+        masked = (width + 1) * narrow + norm + self.vocab_size
         heads = {
             None: 0,
             "masked_lm": masked,

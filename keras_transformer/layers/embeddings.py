@@ -7,7 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.positions import LearnedPositions, Positions, SinusoidalPositions
+from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.layer_norm import LayerNorm
@@ -31,19 +33,22 @@ class Embeddings(Composite):
         norm_epsilon: Added to the variance of a layer normalisation of the sum, before dropout;
             None for no normalisation.
         scale: Whether tokens are multiplied by √model_dim.
+        projected_dim: Width that a linear layer with a bias gives to the result (Lan et al. 2019);
+            None without one.
 
     Attributes:
         tokens: The `TokenEmbedding`; another layer may share it.
         positions: `SinusoidalPositions` or `LearnedPositions`; None without positions.
         token_types: A `TokenEmbedding` without scale; None without token types.
         layer_norm: The normalisation of the sum; None without.
+        projection: The linear layer behind all of them; None without.
 
     Input:
         ids `(batch, length)`, integer; keep_mask boolean `(batch, length)`, True at real tokens;
         token_type_ids `(batch, length)`, integer, all 0 if None.
 
     Output:
-        `(batch, length, model_dim)`.
+        `(batch, length, model_dim)`, or of width `projected_dim`.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Embeddings(Composite):
         num_token_types: int = 0,
         norm_epsilon: float | None = None,
         scale: bool = True,
+        projected_dim: int | None = None,
         **kwargs: Any,
     ) -> None:
         if num_token_types < 0:
@@ -73,6 +79,7 @@ class Embeddings(Composite):
         self.num_token_types = num_token_types
         self.norm_epsilon = norm_epsilon
         self.scale = scale
+        self.projected_dim = projected_dim
         policy = self.dtype_policy
         self.tokens = TokenEmbedding(vocab_size, model_dim, scale, dtype=policy, name="tokens")
         self.positions = self._make_positions()
@@ -85,6 +92,14 @@ class Embeddings(Composite):
         if norm_epsilon is not None:
             self.layer_norm = LayerNorm(epsilon=norm_epsilon, dtype=policy, name="layer_norm")
         self.drop = keras.layers.Dropout(dropout, dtype=policy, name="drop")
+        self.projection: Any = None
+        if projected_dim is not None:
+            self.projection = Dense(
+                projected_dim,
+                kernel_initializer=linear_initializer(),
+                dtype=policy,
+                name="projection",
+            )
 
     def _make_positions(self) -> Positions | None:
         arguments = {
@@ -133,12 +148,13 @@ class Embeddings(Composite):
     def build(
         self, ids_shape: Any, keep_mask_shape: Any = None, token_type_ids_shape: Any = None
     ) -> None:
-        """Creates the matrices, unless the layer that shares them has, and the norm."""
+        """Creates the matrices, unless the layer that shares them has, norm and projection."""
         for layer in (self.tokens, self.positions, self.token_types):
             if layer is not None and not layer.built:
                 layer.build(ids_shape)
-        if self.layer_norm is not None:
-            self.layer_norm.build((*ids_shape, self.model_dim))
+        for part in (self.layer_norm, self.projection):
+            if part is not None:
+                part.build((*ids_shape, self.model_dim))
 
     def call(
         self,
@@ -154,7 +170,7 @@ class Embeddings(Composite):
         """
         positions = None if self.positions is None else self.positions(keep_mask)
         states = self._add(self.tokens(ids), positions, token_type_ids)
-        return self.drop(states, training=training)
+        return self._project(self.drop(states, training=training))
 
     def _add(
         self, tokens: Tensor, positions: Tensor | None, token_type_ids: Tensor | None
@@ -176,14 +192,17 @@ class Embeddings(Composite):
             position: int32 scalar, that of the first.
 
         Returns:
-            `(rows, tokens, model_dim)`.
+            `(rows, tokens, model_dim)`, or of width `projected_dim`.
         """
         if len(ids.shape) == 1:
             ids = ids[:, None]
         elif self.positions is not None:
             position = position + ops.arange(ops.shape(ids)[1], dtype="int32")
         positions = None if self.positions is None else self.positions.vectors(position)
-        return self._add(self.tokens(ids), positions, token_type_ids=None)
+        return self._project(self._add(self.tokens(ids), positions, token_type_ids=None))
+
+    def _project(self, states: Tensor) -> Tensor:
+        return states if self.projection is None else self.projection(states)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -199,10 +218,12 @@ class Embeddings(Composite):
             "num_token_types": self.num_token_types,
             "norm_epsilon": self.norm_epsilon,
             "scale": self.scale,
+            "projected_dim": self.projected_dim,
         }
 
     def compute_output_shape(
         self, ids_shape: Any, keep_mask_shape: Any = None, token_type_ids_shape: Any = None
     ) -> tuple[Any, ...]:
-        """Returns `(batch, length, model_dim)`."""
-        return (*ids_shape, self.model_dim)
+        """Returns `(batch, length, model_dim)`, or of width `projected_dim`."""
+        width = self.model_dim if self.projection is None else self.projected_dim
+        return (*ids_shape, width)

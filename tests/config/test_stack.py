@@ -95,6 +95,16 @@ def test_shared_weights_are_counted_once() -> None:
     assert EncoderConfig.from_json(deep.to_json()) == deep
 
 
+def test_factorised_embeddings_are_refused_where_they_have_no_meaning() -> None:
+    fields = {"vocab_size": 30, **OPTIONS}
+    with pytest.raises(ValueError, match="embedding_dim must be at least 1, got 0"):
+        EncoderConfig(embedding_dim=0, **fields)
+    with pytest.raises(TypeError, match="embedding_dim must be an integer"):
+        EncoderConfig(embedding_dim="8", **fields)
+    with pytest.raises(ValueError, match="embedding_dim=4 gives head='pretraining' two widths"):
+        EncoderConfig(embedding_dim=4, head="pretraining", **fields)
+
+
 def test_groups_divide_the_layers() -> None:
     fields = {"vocab_size": 30, **OPTIONS}
     with pytest.raises(

@@ -80,7 +80,7 @@ def test_a_config_cannot_be_changed() -> None:
         ),
         (
             {"sinusoid_layout": "tensor2tensor", "model_dim": 2, "num_heads": 1},
-            "'tensor2tensor' needs an even model_dim of at least 4, got 2",
+            "'tensor2tensor' needs embeddings of an even width of at least 4, got 2",
         ),
         (
             {"sinusoid_layout": "tensor2tensor", "positions": "none"},

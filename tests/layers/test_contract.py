@@ -84,6 +84,7 @@ EMBEDDINGS = {
     "num_token_types": 0,
     "norm_epsilon": None,
     "scale": True,
+    "projected_dim": None,
 }
 # A second word tells apart the forms of a layer.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -107,6 +108,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "num_token_types": 2,
         "norm_epsilon": 1e-4,
         "scale": False,
+    },
+    "Embeddings of ALBERT": {
+        **EMBEDDINGS,
+        "model_dim": 4,
+        "norm_epsilon": 1e-4,
+        "projected_dim": 6,
     },
     "Embeddings without positions": {**EMBEDDINGS, "max_positions": None, "add_positions": False},
     "VocabularyHead": {"vocab_size": 6, "use_bias": False, "tied": False},

@@ -87,7 +87,8 @@ ENCODERS: list[dict[str, Any]] = [
     {**NO_POSITIONS, "relative_buckets": 8, "relative_max_distance": 5},
     {**NO_POSITIONS, "relative_sinusoids": True},
     {"head": "masked_lm", **IN_TURN},
-    {"head": "masked_lm", "num_layers": 3, "block_groups": 1},
+    {"head": "masked_lm", "num_layers": 3, "block_groups": 1, "embedding_dim": 5},
+    {"embedding_dim": 8, **SINUSOIDAL, "embedding_norm": False, "norm": "pre"},
     {**IN_TURN, "num_layers": 4, "block_groups": 1, "blocks_per_group": 2},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]

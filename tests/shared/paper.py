@@ -222,7 +222,9 @@ class Paper:
             states = states + np.asarray(embeddings.token_types.matrix, np.float64)[types]
         if embeddings.layer_norm is not None:
             states = cls.layer_norm(embeddings.layer_norm, states)
-        return states
+        return (
+            states if embeddings.projection is None else cls.linear(embeddings.projection, states)
+        )
 
     @classmethod
     def logits(cls, head: Any, states: np.ndarray) -> np.ndarray:

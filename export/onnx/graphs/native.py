@@ -289,7 +289,7 @@ class Native(OnnxRuntime):
             if positions is not None:
                 vectors = position_vectors(graph, self.kernels, embeddings, places)
                 states = graph.op("Add", states, vectors)
-        return finish_embedding(graph, embeddings, states, token_types, None)
+        return finish_embedding(graph, self.kernels, embeddings, states, token_types, None)
 
 
 def _reads_tokens(parts: EncoderParts) -> bool:

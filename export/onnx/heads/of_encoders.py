@@ -96,7 +96,7 @@ def _of_first_state(
 
 def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str) -> str:
     """Returns logits of states `(batch * predictions, model_dim)`, shaped by the places."""
-    head, width = model.head, model.config.model_dim
+    head, width = model.head, model.config.embedded_dim
     hidden = kernels.linear(graph, states, Linear.of(head.transform))
     features = normalized(graph, Activation(graph, head.activation, width)(hidden), head.layer_norm)
     # The bias is the last column.

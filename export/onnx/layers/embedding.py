@@ -1,5 +1,6 @@
 """Embeddings of tokens and positions in standard operators."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.export.onnx.layers.linear import Linear, weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
@@ -28,7 +29,7 @@ HOLDS: dict[type, set[str]] = {
     },
     SingleStackConfig: {"vocab_size", "num_layers"},
     EncoderConfig: {"num_token_types", "pair_separators", "max_row_length", "prompts"}
-    | {"default_prompt"},
+    | {"default_prompt", "embedding_dim"},
     TransformerConfig: {"source_vocab_size", "marks", "num_encoder_layers", "num_decoder_layers"},
 }
 
@@ -85,7 +86,7 @@ def embed_step(
         if embeddings.layer_norm is None and bias is not None:
             vectors, bias = graph.op("Add", vectors, bias), None
         states = graph.op("Add", states, vectors)
-    return finish_embedding(graph, embeddings, states, None, bias)
+    return finish_embedding(graph, kernels, embeddings, states, None, bias)
 
 
 def embed_sequences(
@@ -124,21 +125,30 @@ def embed_sequences(
         states = graph.op("Add", states, vectors)
     states = graph.reshape(states, -1, embeddings.model_dim)
     types = None if token_types is None else graph.reshape(chosen(token_types), -1)
-    return finish_embedding(graph, embeddings, states, types, bias)
+    return finish_embedding(graph, kernels, embeddings, states, types, bias)
 
 
 def finish_embedding(
     graph: GraphBuilder,
+    kernels: Kernels,
     embeddings: Embeddings,
     states: str,
     token_types: str | None,
     bias: np.ndarray | None,
 ) -> str:
-    """Adds token types `(rows,)`, the norm and a bias to tokens with positions `(rows, …)`."""
+    """Adds token types `(rows,)`, the norm, the projection and a bias to tokens with positions
+    `(rows, …)`.
+    """
     if embeddings.token_types is not None:
         table = weight_array(embeddings.token_types.matrix)
         found = table[0] if token_types is None else graph.op("Gather", table, token_types, axis=0)
         states = graph.op("Add", states, found)
+    if embeddings.projection is not None:
+        if embeddings.layer_norm is not None:
+            states = normalized(graph, states, embeddings.layer_norm)
+        layer = Linear.of(embeddings.projection)
+        added = layer.bias if bias is None else layer.bias + bias
+        return kernels.linear(graph, states, replace(layer, bias=added))
     if embeddings.layer_norm is not None:
         return normalized(graph, states, embeddings.layer_norm, bias)
     return states if bias is None else graph.op("Add", states, bias)

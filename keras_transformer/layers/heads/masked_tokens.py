@@ -45,9 +45,13 @@ class MaskedTokenHead(VocabularyHead):
         self.epsilon = epsilon
 
     def build(self, states_shape: Any) -> None:
-        """Creates the linear layer, the norm, the bias and, unless tied, the matrix."""
+        """Creates the linear layer, the norm, the bias and, unless tied, the matrix.
+
+        The linear layer's outputs have the width of the embedding that the head is tied to.
+        """
+        width = states_shape[-1] if self.tokens is None else self.tokens.model_dim
         self.transform = Dense(
-            states_shape[-1],
+            width,
             activation=self.activation,
             kernel_initializer=linear_initializer(),
             dtype=self.dtype_policy,
@@ -56,11 +60,12 @@ class MaskedTokenHead(VocabularyHead):
         self.transform.build(states_shape)
         norm = NormConfig(kind=self.norm_kind, epsilon=self.epsilon)
         self.layer_norm = make_norm(norm, self.dtype_policy, "layer_norm")
-        self.layer_norm.build(states_shape)
-        super().build(states_shape)
+        features_shape = (*states_shape[:-1], width)
+        self.layer_norm.build(features_shape)
+        super().build(features_shape)
 
     def features(self, states: Tensor, training: bool | None = None) -> Tensor:
-        """Returns what the matrix multiplies: `(..., model_dim)`."""
+        """Returns what the matrix multiplies: `(..., model_dim)`, or as wide as its rows."""
         return self.layer_norm(self.transform(states))
 
     def call(self, states: Tensor) -> Tensor:

@@ -59,10 +59,12 @@ class InitialVectors:
     def check(self, config: ModelConfig) -> None:
         """Raises `ValueError` if the vectors are not those of a model of this config."""
         for file in filter(None, (self.source, self.target)):
-            if file.dim != config.model_dim:
+            if file.dim != config.embedded_dim:
+                given = getattr(config, "embedding_dim", None)
+                name = "model_dim" if given is None else "embedding_dim"
                 raise ValueError(
                     f"the vectors of {file.path} have {file.dim} dimensions, the model's "
-                    f"embeddings {config.model_dim}: give model_dim={file.dim}, or other vectors."
+                    f"embeddings {config.embedded_dim}: give {name}={file.dim}, or other vectors."
                 )
         if self.target is None:
             return

@@ -120,6 +120,13 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "windows in turn": {"head": "masked_lm", **IN_TURN},
     "shared blocks": {"head": "masked_lm", **SHARED},
+    "as ALBERT": {**SHARED, "head": "masked_lm", "embedding_dim": 12, "activation": "gelu_tanh"},
+    "factorised, pre-norm": {
+        "norm": "pre",
+        "embedding_dim": 12,
+        "embedding_norm": False,
+        **SINUSOIDS,
+    },
     "as T5's encoder": {**RELATIVE, "pooler": False},
     "as MPNet": {
         "relative_buckets": 8,

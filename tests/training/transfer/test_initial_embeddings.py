@@ -1,5 +1,6 @@
 """Word vectors as initial embeddings: which pieces get them, in which matrix, and whole runs."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,9 @@ def test_what_does_not_fit_is_named(vectors: Path, tmp_path: Path, tokenizer: To
     encoder = EncoderConfig.preset("bert-tiny", vocab_size=SIZE)
     with pytest.raises(ValueError, match=r"vectors.txt have 8 dimensions, the model's emb"):
         InitialVectors.open(vectors, has_weights=False).check(encoder)
+    narrow = dataclasses.replace(encoder, embedding_dim=4)
+    with pytest.raises(ValueError, match=r"embeddings 4: give embedding_dim=8"):
+        InitialVectors.open(vectors, has_weights=False).check(narrow)
     both = InitialVectors.open(None, vectors, has_weights=False)
     with pytest.raises(ValueError, match="init_target_vectors is for translation"):
         both.check(EncoderConfig.preset("bert-tiny", vocab_size=SIZE, **SMALL))
