@@ -50,7 +50,8 @@ class BlockOptions:
         attention_dropout: Probability of dropping an attention weight.
         activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: Any Keras activation name for the feed-forward layer.
-        norm: "post" as in the paper, or "pre" with a final norm on each stack.
+        norm: "post" as in the paper; or, with a final norm on each stack, "pre", or "both", which
+            also normalises what each sub-layer adds (Ding et al. 2021).
         layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
             of squares.
         norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and

@@ -16,7 +16,7 @@ from keras_transformer.config.checks import (
     make_numbers_plain,
 )
 
-NormPlacement = Literal["post", "pre"]
+NormPlacement = Literal["post", "pre", "both"]
 NormKind = Literal["layer_norm", "rms_norm"]
 Recurrence = Literal["ssru"]
 
@@ -28,8 +28,8 @@ class NormConfig:
     Args:
         kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
             Sennrich 2019).
-        place: Of residual connections: "post" as in the paper, of the sum; or "pre", of a
-            sub-layer's input.
+        place: Of residual connections: "post" as in the paper, of the sum; "pre", of a sub-layer's
+            input; or "both", of its input and, by a second norm, of its output (Ding et al. 2021).
         epsilon: Added to the variance, or in RMSNorm to the mean of squares.
     """
 
@@ -44,6 +44,11 @@ class NormConfig:
             raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
         check_choice("norm", self.place, get_args(NormPlacement))
         check_choice("norm_kind", self.kind, get_args(NormKind))
+
+    @property
+    def is_of_inputs(self) -> bool:
+        """Whether sub-layers read normalised states, so that a stack ends with a norm."""
+        return self.place != "post"
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars."""
@@ -253,6 +258,7 @@ class BlockConfig:
         """Returns the number of trainable scalars, but for biases of distances."""
         layers = [layer for layer in (self.own, self.source, self.feed_forward) if layer]
         norms = len(layers) * self.norm.parameter_count(model_dim)
+        norms *= 2 if self.norm.place == "both" else 1
         return sum(layer.parameter_count(model_dim) for layer in layers) + norms
 
 
@@ -360,9 +366,9 @@ class StackConfig:
 
     @property
     def final_norm(self) -> NormConfig | None:
-        """The norm behind the last block, which pre-norm blocks need; None without."""
+        """The norm behind the last block, whose sum none has normalised; None without."""
         norm = self.layers[-1].norm
-        return norm if norm.place == "pre" else None
+        return norm if norm.is_of_inputs else None
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, counted from the paper's equations."""

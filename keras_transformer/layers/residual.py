@@ -1,5 +1,5 @@
-"""The residual connection around every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1),
-or pre-norm, x + Sublayer(LayerNorm(x)).
+"""The residual connection around every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1);
+pre-norm, x + Sublayer(LayerNorm(x)); or both, x + LayerNorm(Sublayer(LayerNorm(x))).
 """
 
 from typing import Any
@@ -21,7 +21,8 @@ class Residual(Configured):
     `states = residual(states, sublayer(residual.enter(states)))`.
 
     Args:
-        config: The normalisation, and whether it is of the sum or of the sub-layer's input.
+        config: The normalisation, and of what it is: the sum, the sub-layer's input, or both that
+            and its output.
         dropout: Probability of dropping a feature of the sub-layer's output.
 
     Input and output:
@@ -40,16 +41,22 @@ class Residual(Configured):
         # Of either kind: the attribute names the weights in a model's file.
         self.layer_norm = make_norm(self.config, self.dtype_policy, "layer_norm")
         self.layer_norm.build(states_shape)
+        self.output_norm = None
+        if self.config.place == "both":
+            self.output_norm = make_norm(self.config, self.dtype_policy, "output_norm")
+            self.output_norm.build(states_shape)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
     def enter(self, states: Tensor) -> Tensor:
         """Returns the sub-layer's input."""
-        return self.layer_norm(states) if self.config.place == "pre" else states
+        return self.layer_norm(states) if self.config.is_of_inputs else states
 
     def call(self, states: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
         """Joins a sub-layer's outputs to the states it started from."""
+        if self.output_norm is not None:
+            outputs = self.output_norm(outputs)
         joined = states + self.drop(outputs, training=training)
-        return joined if self.config.place == "pre" else self.layer_norm(joined)
+        return joined if self.config.is_of_inputs else self.layer_norm(joined)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

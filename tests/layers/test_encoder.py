@@ -34,14 +34,11 @@ def expected_block(paper, block: EncoderBlock, states: np.ndarray, keep: np.ndar
         (attend, block.attention_residual),
         (transform, block.feed_forward_residual),
     ):
-        if block.config.norm.place == "post":
-            states = paper.layer_norm(residual.layer_norm, states + sublayer(states))
-        else:
-            states = states + sublayer(paper.layer_norm(residual.layer_norm, states))
+        states = paper.residual(residual, states, sublayer)
     return states
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", ["post", "pre", "both"])
 def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
     encoder = Encoder(BlockOptions(norm=norm, **ARGUMENTS).stack_of(2))
     states, keep = normal(2, 4, 6), np.array([[True] * 4, [True, True, False, False]])
@@ -52,18 +49,19 @@ def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
         expected = states[row]
         for block in encoder.blocks:
             expected = expected_block(paper, block, expected, np.tile(keep[row], (4, 1)))
-        if norm == "pre":
-            expected = paper.layer_norm(encoder.final_norm, expected)
+        expected = paper.last(encoder, expected)
         np.testing.assert_allclose(outputs[row], expected, atol=2e-5)
 
 
-def test_only_pre_norm_has_a_final_norm() -> None:
+def test_norms_are_counted() -> None:
     counts = {}
-    for norm in ("post", "pre"):
+    for norm in ("post", "pre", "both"):
         encoder = Encoder(BlockOptions(norm=norm, **ARGUMENTS).stack_of(1))
         encoder.build((None, None, 6))
         counts[norm] = encoder.count_params()
+    # One behind all blocks, and one more of each sub-layer.
     assert counts["pre"] == counts["post"] + 2 * 6
+    assert counts["both"] == counts["pre"] + 2 * 2 * 6
 
 
 def test_without_a_mask_every_place_is_real() -> None:

@@ -1,4 +1,4 @@
-"""The residual connection in both placements of the norm."""
+"""The residual connection in every placement of its norms."""
 
 import numpy as np
 import pytest
@@ -35,6 +35,16 @@ def test_pre_norm_normalises_the_sublayers_input(states, outputs, paper, randomi
     np.testing.assert_allclose(layer.enter(states.astype("float32")), expected, atol=1e-5)
 
 
+def test_norms_on_both_sides_are_each_its_own(states, outputs, paper, randomize) -> None:
+    layer = Residual(NormConfig(place="both", epsilon=0.01))
+    layer(states, outputs)
+    randomize(layer)
+    expected = states + paper.layer_norm(layer.output_norm, outputs)
+    np.testing.assert_allclose(layer(states, outputs), expected, atol=1e-5)
+    expected = paper.layer_norm(layer.layer_norm, states)
+    np.testing.assert_allclose(layer.enter(states.astype("float32")), expected, atol=1e-5)
+
+
 def test_worked_example() -> None:
     layer = Residual(NormConfig(place="post", epsilon=1e-5))
     # 1, 3 + 0, 2 = 1, 5: mean 3, deviation 2, hence -1 and 1.
@@ -52,5 +62,5 @@ def test_dropout_falls_on_the_sublayers_output_only(states) -> None:
 
 
 def test_an_unknown_placement_is_refused() -> None:
-    with pytest.raises(ValueError, match="norm must be one of post, pre, got 'middle'"):
+    with pytest.raises(ValueError, match="norm must be one of post, pre, both, got 'middle'"):
         Residual(NormConfig(place="middle"))

@@ -19,7 +19,7 @@ class PaperMaps:
     """Figure 1 for one sentence pair without padding, in float64, with what each head looks at."""
 
     def __init__(self, paper: Any, model: Transformer, source: Any, target: Any) -> None:
-        self.paper, self.norm = paper, model.config.norm
+        self.paper = paper
         causal = np.tril(np.ones((len(target), len(target)), bool))
         self.encoder: list[np.ndarray] = []
         self.decoder: list[np.ndarray] = []
@@ -28,8 +28,7 @@ class PaperMaps:
         for block in model.encoder_stack.blocks:
             memory = self.attend(block, "attention", memory, None, None, self.encoder)
             memory = self.feed(block, memory)
-        if self.norm == "pre":
-            memory = paper.layer_norm(model.encoder_stack.final_norm, memory)
+        memory = paper.last(model.encoder_stack, memory)
         states = self.embed(model.target_embeddings.tokens, target)
         for block in model.decoder_stack.blocks:
             states = self.attend(block, "self_attention", states, None, causal, self.decoder)
@@ -48,22 +47,17 @@ class PaperMaps:
             seen.append(weights)
             return outputs
 
-        return self.residual(getattr(block, f"{name}_residual"), states, function)
+        return self.paper.residual(getattr(block, f"{name}_residual"), states, function)
 
     def feed(self, block: Any, states: np.ndarray) -> np.ndarray:
-        return self.residual(
+        return self.paper.residual(
             block.feed_forward_residual,
             states,
             lambda inputs: self.paper.feed_forward(block.feed_forward, inputs),
         )
 
-    def residual(self, residual: Any, states: np.ndarray, function: Any) -> np.ndarray:
-        if self.norm == "post":
-            return self.paper.layer_norm(residual.layer_norm, states + function(states))
-        return states + function(self.paper.layer_norm(residual.layer_norm, states))
 
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("norm", ["post", "pre", "both"])
 def test_equals_the_paper_in_float64(norm: str, random_model, paper) -> None:
     model = random_model(norm=norm)
     found = attention_maps(model, SOURCE, TARGET)

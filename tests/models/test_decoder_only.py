@@ -60,7 +60,6 @@ def make(randomize) -> Any:
 
 def logits_in_float64(paper: Any, model: DecoderOnly, ids: np.ndarray) -> np.ndarray:
     """Radford et al. 2019, with the config's options, for one text without padding."""
-    config = model.config
     states = paper.embed(model.embeddings, ids)
     causal = np.tril(np.ones((len(ids), len(ids)), bool))
 
@@ -72,14 +71,13 @@ def logits_in_float64(paper: Any, model: DecoderOnly, ids: np.ndarray) -> np.nda
     for number, block in enumerate(model.decoder_stack.blocks):
         bias = paper.relative_bias(model.decoder_stack, len(ids), number)
         for part in block.sub_layers:
-            norm, attends = part.residual.layer_norm, part.attends_to == "own"
-            if config.norm == "post":
-                states = paper.norm(norm, states + run(part.layer, attends, states, bias))
-            else:
-                states = states + run(part.layer, attends, paper.norm(norm, states), bias)
-    if config.norm == "pre":
-        states = paper.norm(model.decoder_stack.final_norm, states)
-    return paper.logits(model.head, states)
+            attends = part.attends_to == "own"
+            states = paper.residual(
+                part.residual,
+                states,
+                lambda x, part=part, attends=attends, bias=bias: run(part.layer, attends, x, bias),
+            )
+    return paper.logits(model.head, paper.last(model.decoder_stack, states))
 
 
 @every_variant

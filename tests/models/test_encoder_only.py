@@ -65,16 +65,13 @@ def layers_in_float64(paper: Any, model: EncoderOnly, row: int) -> list[np.ndarr
     for number, block in enumerate(model.encoder_stack.blocks):
         bias = paper.relative_bias(model.encoder_stack, length, number)
         for sub_layer in block.sub_layers:
-            states = residual(paper, config.norm, sub_layer, states, bias)
+            states = residual(paper, sub_layer, states, bias)
         found.append(states)
-    if config.norm == "pre":
-        found[-1] = paper.norm(model.encoder_stack.final_norm, states)
+    found[-1] = paper.last(model.encoder_stack, states)
     return found
 
 
-def residual(
-    paper: Any, norm: str, sub_layer: Any, states: np.ndarray, bias: np.ndarray | None
-) -> np.ndarray:
+def residual(paper: Any, sub_layer: Any, states: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """One residual sub-layer over a text's states."""
 
     def run(states: np.ndarray) -> np.ndarray:
@@ -82,10 +79,7 @@ def residual(
             return paper.feed_forward(sub_layer.layer, states)
         return paper.multi_head(sub_layer.layer, states, states, bias=bias)[0]
 
-    layer_norm = sub_layer.residual.layer_norm
-    if norm == "post":
-        return paper.norm(layer_norm, states + run(states))
-    return states + run(paper.norm(layer_norm, states))
+    return paper.residual(sub_layer.residual, states, run)
 
 
 @pytest.mark.parametrize(

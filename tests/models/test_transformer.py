@@ -38,16 +38,7 @@ def paper_forward(
     paper: Any, model: Transformer, source: list[int], target: list[int]
 ) -> np.ndarray:
     """Figure 1 for one sentence without padding, in float64: logits (target_length, vocabulary)."""
-    config = model.config
-
-    def sublayer(residual: Any, states: np.ndarray, function: Any) -> np.ndarray:
-        if config.norm == "post":
-            return paper.norm(residual.layer_norm, states + function(states))
-        return states + function(paper.norm(residual.layer_norm, states))
-
-    def finish(stack: Any, states: np.ndarray) -> np.ndarray:
-        return paper.norm(stack.final_norm, states) if config.norm == "pre" else states
-
+    config, sublayer = model.config, paper.residual
     memory = paper.embed(model.source_embeddings, source)
     for number, block in enumerate(model.encoder_stack.blocks):
         bias = paper.relative_bias(model.encoder_stack, len(source), number)
@@ -61,7 +52,7 @@ def paper_forward(
             memory,
             lambda x, block=block: paper.feed_forward(block.feed_forward, x),
         )
-    memory = finish(model.encoder_stack, memory)
+    memory = paper.last(model.encoder_stack, memory)
 
     states, causal = (
         paper.embed(model.target_embeddings, target),
@@ -90,8 +81,7 @@ def paper_forward(
             states,
             lambda x, block=block: paper.feed_forward(block.feed_forward, x),
         )
-    states = finish(model.decoder_stack, states)
-    return paper.logits(model.head, states)
+    return paper.logits(model.head, paper.last(model.decoder_stack, states))
 
 
 def test_equals_the_paper_in_float64(transformer_fields: dict, random_model, paper) -> None:

@@ -33,7 +33,7 @@ ENCODERS = (
     "xlm_roberta",
 )
 CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
-DECODERS = ("gpt2", "llama", "llama_sentencepiece", "qwen3", "gemma", "mistral")
+DECODERS = ("gpt2", "llama", "llama_sentencepiece", "qwen3", "gemma", "gemma3", "mistral")
 
 
 class Read(NamedTuple):

@@ -188,6 +188,21 @@ class Paper:
         }[activation.__name__]
 
     @classmethod
+    def residual(cls, layer: Any, states: np.ndarray, sub_layer: Any) -> np.ndarray:
+        """The connection that a `Residual` is around a function of states."""
+        if layer.config.place == "post":
+            return cls.norm(layer.layer_norm, states + sub_layer(states))
+        outputs = sub_layer(cls.norm(layer.layer_norm, states))
+        if layer.config.place == "both":
+            outputs = cls.norm(layer.output_norm, outputs)
+        return states + outputs
+
+    @classmethod
+    def last(cls, stack: Any, states: np.ndarray) -> np.ndarray:
+        """The norm behind the blocks of a stack, if it has one."""
+        return states if stack.final_norm is None else cls.norm(stack.final_norm, states)
+
+    @classmethod
     def norm(cls, norm: Any, states: np.ndarray) -> np.ndarray:
         """The norm that a layer is: with a bias LayerNorm, without RMSNorm."""
         return (cls.layer_norm if hasattr(norm, "beta") else cls.rms_norm)(norm, states)

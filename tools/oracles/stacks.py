@@ -77,7 +77,7 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         )
         heads = {"distilbert": "MaskedLM", "distilbert_classes": "SequenceClassification"}
         model = getattr(transformers, f"DistilBertFor{heads[name]}")(config)
-    elif name in ("llama_sentencepiece", "gemma"):
+    elif name == "llama_sentencepiece" or name.startswith("gemma"):
         return make_llama(name.partition("_")[0], path, texts)
     elif name == "xlm_roberta":
         return make_xlm_roberta(path, texts)
@@ -104,6 +104,17 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("Qwen3", {"head_dim": 16}),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
+    "gemma3": (
+        "Gemma3Text",
+        {
+            "head_dim": 12,
+            "pad_token_id": 0,
+            "query_pre_attn_scalar": 12,
+            "sliding_window": 3,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "tie_word_embeddings": True,
+        },
+    ),
 }
 
 
@@ -116,7 +127,7 @@ def llama(name: str, tokenizer: Any, bos: int, eos: int) -> Any:
         eos_token_id=eos,
         **{**ENCODER, "num_key_value_heads": 1, "tie_word_embeddings": False, **fields},
     )
-    return getattr(transformers, f"{prefix}ForCausalLM")(config)
+    return getattr(transformers, f"{prefix.removesuffix('Text')}ForCausalLM")(config)
 
 
 def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
@@ -136,7 +147,7 @@ def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
         split_digits=True,
         allow_whitespace_only_pieces=True,
         remove_extra_whitespaces=False,
-        **(GEMMA_PIECES if name == "gemma" else {}),
+        **({} if name == "llama" else GEMMA_PIECES),
     )
     pieces = sentencepiece.SentencePieceProcessor(str(path / "tokenizer.model"))
     if name == "llama":  # Transformers does not convert a Gemma's file by itself.

@@ -67,6 +67,19 @@ class Parts(NamedTuple):
         """Returns a sub-layer that changes its projection's outputs first."""
         return self._replace(between=lambda value: self.between(change(value)))
 
+    def normalized(self, graph: GraphBuilder, kernels: Kernels, norm: Any) -> "Parts":
+        """Returns a sub-layer whose outputs are normalised; as they are if `norm` is None."""
+        if norm is None:
+            return self
+
+        def between(value: str) -> str:
+            found = self.between(value)
+            if self.output is not None:
+                found = kernels.linear(graph, found, self.output)
+            return normalized(graph, found, norm)
+
+        return self._replace(between=between, output=None)
+
     def of_rows(self, pick: Callable[[str], str]) -> "Parts":
         """Returns a sub-layer whose outputs are those of some rows."""
         return self._replace(between=lambda value: pick(self.between(value)), pick=pick)
@@ -116,15 +129,15 @@ def each_sub_layer(
     """
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:
-            if isinstance(sub_layer.layer, FeedForward):
-                yield sub_layer.residual, feed_forward(graph, sub_layer.layer, kernels)
+            layer, residual = sub_layer.layer, sub_layer.residual
+            if isinstance(layer, FeedForward):
+                parts = feed_forward(graph, layer, kernels)
             else:
-                recurs = isinstance(sub_layer.layer, SSRU)
-                kind = "recurrence" if recurs else sub_layer.attends_to
-                parts = attend[kind](sub_layer.layer, number)
-                if getattr(sub_layer.layer, "query_norm", None) is not None:
-                    parts = parts.after(partial(with_normalized_heads, graph, sub_layer.layer))
-                yield sub_layer.residual, parts
+                kind = "recurrence" if isinstance(layer, SSRU) else sub_layer.attends_to
+                parts = attend[kind](layer, number)
+                if getattr(layer, "query_norm", None) is not None:
+                    parts = parts.after(partial(with_normalized_heads, graph, layer))
+            yield residual, parts.normalized(graph, kernels, residual.output_norm)
 
 
 def first_bias(stack: Any) -> np.ndarray | None:

@@ -31,7 +31,7 @@ _ACTIVATIONS = {
 }
 _BLOCKS: dict[str, Any] = {
     "activation": tuple(_ACTIVATIONS),
-    "norm": None,
+    "norm": ("post", "pre"),
     "norm_kind": None,
     "layer_norm_epsilon": None,
     "gated_feed_forward": None,

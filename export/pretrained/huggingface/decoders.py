@@ -1,4 +1,4 @@
-"""Decoders alone as Hugging Face's GPT-2, Llama and the models of its form."""
+"""Decoders alone as Hugging Face's GPT-2, Llama and models of its form."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
     save_llama_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface.decoders import gemma_table, gpt2_table, llama_table
+from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
 _GPT2 = "GPT2LMHeadModel"
@@ -49,12 +49,13 @@ def _check_gpt2(outgoing: Outgoing) -> None:
     _check_head(outgoing, _GPT2)
 
 
-def _check_llama(outgoing: Outgoing, name: str) -> None:
+def _check_llama(outgoing: Outgoing, name: str, more: Callable[[Outgoing], Any]) -> None:
     if outgoing.source.kind != "sentencepiece":
         check_json_tokenizer(outgoing, name)
     _check_head(outgoing, name)
     if outgoing.config.rotary_base is None:
         raise ValueError(f"{name} needs a rotary_base, such as 10000.0, got None.")
+    more(outgoing)
 
 
 def _gpt2_config(outgoing: Outgoing) -> dict[str, Any]:
@@ -153,13 +154,22 @@ GPT2 = Architecture(
 )
 
 
-def _of_llama(
+def of_llama(
     name: str,
     model_type: str,
     table: Callable[..., Iterable[Entry]] = llama_table,
+    more: Callable[[Outgoing], dict[str, Any]] = lambda _: {},
     **values: Sequence[Any] | None,
 ) -> Architecture:
-    """Returns an architecture of Llama's form; `values` are those of its further fields."""
+    """Returns an architecture of Llama's form.
+
+    Args:
+        name: Its class.
+        model_type: Its name in a config.
+        table: As for importing it.
+        more: Returns further fields of its config, or raises a ValueError for what has none.
+        **values: As in a `Form`, of fields that a Llama has not.
+    """
     form = Form(
         name,
         {
@@ -180,24 +190,16 @@ def _of_llama(
     )
     return Architecture(
         form,
-        partial(_llama_config, model_type=model_type),
+        lambda outgoing: {**_llama_config(outgoing, model_type), **more(outgoing)},
         _tensors_of(table),
         partial(_save_llama_tokenizer, model_type=model_type),
-        partial(_check_llama, name=name),
+        lambda outgoing: _check_llama(outgoing, name, more),
     )
 
 
 DECODERS = (
     GPT2,
-    _of_llama("LlamaForCausalLM", "llama"),
-    _of_llama("MistralForCausalLM", "mistral", window=None),
-    _of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
-    _of_llama(
-        "GemmaForCausalLM",
-        "gemma",
-        gemma_table,
-        activation=("gelu_tanh",),
-        scale_embeddings=(True,),
-        tied_head=(True,),
-    ),
+    of_llama("LlamaForCausalLM", "llama"),
+    of_llama("MistralForCausalLM", "mistral", window=None),
+    of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
 )

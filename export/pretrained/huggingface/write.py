@@ -16,6 +16,7 @@ from keras_transformer.export.pretrained.huggingface.encoders import (
 )
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
+from keras_transformer.export.pretrained.huggingface.gemma import GEMMAS
 from keras_transformer.export.pretrained.huggingface.t5 import T5
 from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
 from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
@@ -27,7 +28,8 @@ from keras_transformer.whole_files import whole_file
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
 _ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET)
-ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *DECODERS)
+_DECODERS = (*DECODERS, *GEMMAS)
+ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 
 
 def check(outgoing: Outgoing) -> None:
@@ -59,7 +61,7 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 
 def _architecture(outgoing: Outgoing) -> Architecture:
-    families = {"encoder": _ENCODERS, "decoder": DECODERS}
+    families = {"encoder": _ENCODERS, "decoder": _DECODERS}
     known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)
     form = form_of(outgoing.config, [one.form for one in known])
     return next(one for one in known if one.form is form)

@@ -1,9 +1,9 @@
 """Decoders alone: GPT-2 (Radford et al. 2019), and the form of Llama (Touvron et al. 2023), which
-Mistral, Qwen and Gemma share.
+Mistral and Qwen share.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,17 @@ from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_voca
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues
-from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, linear, norm
+from keras_transformer.pretrained.weight_table import NEVER, Entry, linear, norm
 
 _EMBEDDINGS, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 # Masks and rates that are computed, and heads that are tied.
 _GPT2_UNREAD = (".attn.bias", ".attn.masked_bias", _HEAD)
 _LLAMA_UNREAD = ("rotary_emb.inv_freq", _HEAD)
+# Of a block, by their number; a second one of a sub-layer is of its outputs.
+_NORMS = {
+    2: ("input", "post_attention"),
+    4: ("input", "post_attention", "pre_feedforward", "post_feedforward"),
+}
 
 
 def gpt2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
@@ -83,14 +88,7 @@ def _gpt2_body(tensors: Tensors) -> str:
 
 def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Llama, or of a model that differs by its sizes only."""
-    fields.require(attention_bias=False, mlp_bias=False, rope_scaling=None, sliding_window=None)
-    rope = fields.mapping("rope_parameters", FileValues(fields.path, {}))
-    kind = rope.get("rope_type", "default")
-    if kind != "default":
-        raise ImportRefusedError(
-            f"{fields.path} has rope_parameters of the type {kind!r}, and only 'default' is "
-            "supported."
-        )
+    fields.require(attention_bias=False, mlp_bias=False, sliding_window=None)
     if any(name.endswith("q_proj.bias") for name in tensors):
         raise ImportRefusedError(
             f"{fields.path} is of a model whose queries, keys and values alone have biases: it is "
@@ -109,7 +107,7 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
         num_layers=fields.integer("num_hidden_layers"),
         positions="none",
         max_positions=None,
-        rotary_base=rope.number("rope_theta", fields.number("rope_theta", 10_000.0)),
+        rotary_base=rotary_base(fields),
         activation=fields.activation("hidden_act", "silu"),
         gated_feed_forward=True,
         norm_kind="rms_norm",
@@ -123,51 +121,35 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
     )
 
 
+def rotary_base(fields: Fields) -> float:
+    """Returns the base of rotary positions, or refuses those that are scaled."""
+    fields.require(rope_scaling=None)
+    rope = fields.mapping("rope_parameters", FileValues(fields.path, {}))
+    kind = rope.get("rope_type", "default")
+    if kind != "default":
+        raise ImportRefusedError(
+            f"{fields.path} has rope_parameters of the type {kind!r}, and only 'default' is "
+            "supported."
+        )
+    return float(rope.number("rope_theta", fields.number("rope_theta", 10_000.0)))
+
+
 def qwen3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Qwen 3, a Llama that normalises queries and keys."""
     fields.require(use_sliding_window=False)
-    config = llama_config(_changed(fields, sliding_window=None), special_ids, tensors)
+    config = llama_config(changed(fields, sliding_window=None), special_ids, tensors)
     return replace(config, query_key_norm=True)
-
-
-def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
-    """Returns the config of a Gemma (Mesnard et al. 2024), a Llama with GEGLU and scaled tokens.
-
-    The first files name the exact GELU, which the models were not trained with.
-    """
-    fields.require(use_bidirectional_attention=False)
-    theirs = fields.get("hidden_activation", fields.get("hidden_act", "gelu"))
-    activation = "gelu_pytorch_tanh" if theirs == "gelu" else theirs
-    config = llama_config(_changed(fields, hidden_act=activation), special_ids, tensors)
-    return replace(config, scale_embeddings=True)
 
 
 def mistral_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Mistral (Jiang et al. 2023), a Llama whose attention has a window."""
-    config = llama_config(_changed(fields, sliding_window=None), special_ids, tensors)
+    config = llama_config(changed(fields, sliding_window=None), special_ids, tensors)
     return replace(config, window=fields.integer("sliding_window", None, least=1))
 
 
-def _changed(fields: Fields, **values: Any) -> Fields:
+def changed(fields: Fields, **values: Any) -> Fields:
+    """Returns a config with other values."""
     return Fields(fields.path, {**fields.values, **values})
-
-
-@dataclass(frozen=True)
-class _OnePlus(Entry):
-    """The weight of a norm whose tensor holds what it has beyond 1."""
-
-    def read(self, tensor: Array) -> Array:
-        return super().read(tensor) + np.float32(1)
-
-    def write(self, rows: int | None = None) -> Array:
-        return super().write(rows) - np.float32(1)
-
-
-def gemma_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
-    """Yields the entries of a Gemma."""
-    return llama_table(
-        model, tensors, lambda layer, name: [_OnePlus(layer.gamma, f"{name}.weight")]
-    )
 
 
 def llama_table(
@@ -183,8 +165,10 @@ def llama_table(
         yield Entry(kernel, _HEAD, transposed=True, fill=0.0, id_axis=1)
     for number, block in enumerate(model.decoder_stack.blocks):
         here = f"model.layers.{number}."
-        yield from norm(block.self_attention_residual.layer_norm, f"{here}input_layernorm")
-        yield from norm(block.feed_forward_residual.layer_norm, f"{here}post_attention_layernorm")
+        connections = block.self_attention_residual, block.feed_forward_residual
+        norms = [one for each in connections for one in (each.layer_norm, each.output_norm) if one]
+        for layer, name in zip(norms, _NORMS[len(norms)], strict=True):
+            yield from norm(layer, f"{here}{name}_layernorm")
         attention = block.self_attention
         for name, layer in zip("qkvo", attention.linear_layers, strict=True):
             yield from linear(layer, f"{here}self_attn.{name}_proj")
@@ -216,7 +200,7 @@ def _never_padding(config: DecoderConfig) -> Any:
     return np.where(is_padding, NEVER, 0.0)
 
 
-_LLAMA = SingleStack(
+LLAMA = SingleStack(
     llama_config,
     llama_table,
     _LLAMA_UNREAD,
@@ -228,28 +212,16 @@ DECODERS = {
     "gpt2": SingleStack(
         gpt2_config, gpt2_table, _GPT2_UNREAD, partial(read_vocabulary, begins=False)
     ),
-    "llama": _LLAMA,
-    "qwen3": replace(_LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
+    "llama": LLAMA,
+    "qwen3": replace(LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
     "mistral": replace(
-        _LLAMA,
+        LLAMA,
         config=mistral_config,
         defaults={
             "bos_token_id": 1,
             "eos_token_id": 2,
             "num_key_value_heads": 8,
             "sliding_window": 4096,
-        },
-    ),
-    "gemma": replace(
-        _LLAMA,
-        config=gemma_config,
-        table=gemma_table,
-        defaults={
-            "bos_token_id": 2,
-            "eos_token_id": 1,
-            "pad_token_id": 0,
-            "head_dim": 256,
-            "tie_word_embeddings": True,
         },
     ),
 }

@@ -19,6 +19,7 @@ from keras_transformer.export.onnx.expressible import unsupported
 from keras_transformer.text.tokenizer import Tokenizer
 
 OPTIONS: list[dict[str, Any]] = [
+    {"norm": "both"},
     {"norm_kind": "rms_norm"},
     {"gated_feed_forward": True},
     {"use_bias": False},

@@ -118,7 +118,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, post-norm": {"head": "masked_lm", **MODERN},
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
-    "windows in turn": {"head": "masked_lm", **IN_TURN},
+    "windows in turn": {"head": "masked_lm", "norm": "both", **IN_TURN},
     "shared blocks": {"head": "masked_lm", **SHARED},
     "as ALBERT": {**SHARED, "head": "masked_lm", "embedding_dim": 12, "activation": "gelu_tanh"},
     "factorised, pre-norm": {
@@ -161,7 +161,7 @@ DECODERS: dict[str, dict[str, Any]] = {
         **SINUSOIDS,
         "sinusoid_layout": "tensor2tensor",
     },
-    "windows in turn, shared heads": {**MODERN, **IN_TURN},
+    "as Gemma 3": {**MODERN, **IN_TURN, "norm": "both", "scale_embeddings": True},
     "windows, post-norm, odd widths": {"norm": "post", "key_dim": 6, "value_dim": 6, "window": 2},
     "relative, windows, widths apart": {**RELATIVE, "window": 3, "key_dim": 6, "value_dim": 5},
     "shared blocks, windows in turn": {
@@ -172,7 +172,7 @@ DECODERS: dict[str, dict[str, Any]] = {
     },
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
-    "rotary, pre-norm": {**ROTARY, "norm": "pre"},
+    "rotary, norms on both sides": {**ROTARY, "norm": "both"},
     "as T5's decoder": {**RELATIVE, "logit_bias": True},
     "relative, post-norm, shared heads, odd widths": {
         **RELATIVE,

@@ -38,6 +38,7 @@ NAMES = {
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
+    "stacks/gemma3": "Gemma3ForCausalLM",
     "stacks/mistral": "MistralForCausalLM",
 }
 # Tensors that do not come back, or not as they were, and why.
@@ -45,16 +46,21 @@ _COMPUTED = "tables of sinusoids that are computed, of another length"
 _SCALED = "the norm before the logits holds the factor that the config asked for"
 _BEYOND_ONE = "what a norm has beyond 1, rounded as the sum is that both models compute with"
 _SETTINGS = "the same settings in fewer words"
+
+
+def norms_of_gemma(*names: str, heads: str = "") -> list[str]:
+    """The names of the norms of two blocks, and of that behind them."""
+    own = [f"{name}_layernorm" for name in names] + [f"self_attn.{one}_norm" for one in heads]
+    blocks = [f"model.layers.{block}.{name}.weight" for block in range(2) for name in own]
+    return ["model.norm.weight", *blocks]
+
+
 CHANGED = {
-    "stacks/gemma": dict.fromkeys(
-        [
-            "model.norm.weight",
-            *(
-                f"model.layers.{block}.{name}_layernorm.weight"
-                for block in range(2)
-                for name in ("input", "post_attention")
-            ),
-        ],
+    "stacks/gemma": dict.fromkeys(norms_of_gemma("input", "post_attention"), _BEYOND_ONE),
+    "stacks/gemma3": dict.fromkeys(
+        norms_of_gemma(
+            "input", "post_attention", "pre_feedforward", "post_feedforward", heads="qk"
+        ),
         _BEYOND_ONE,
     ),
     "translators/fsmt": dict.fromkeys(

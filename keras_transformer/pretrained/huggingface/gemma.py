@@ -1,0 +1,134 @@
+"""Gemma (Mesnard et al. 2024), a Llama with GEGLU, scaled embeddings and norms that are stored
+without their 1; and Gemma 3 (Kamath et al. 2025), whose blocks have windows in turn with the whole
+text, norms on both sides of each sub-layer, and norms of queries and keys.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.decoders import (
+    LLAMA,
+    changed,
+    llama_config,
+    llama_table,
+    rotary_base,
+)
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.tensor_files import Tensors
+from keras_transformer.pretrained.values import FileValues
+from keras_transformer.pretrained.weight_table import Array, Entry
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+
+
+def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Gemma.
+
+    The first files name the exact GELU, which the models were not trained with.
+    """
+    fields.require(use_bidirectional_attention=False)
+    theirs = fields.get("hidden_activation", fields.get("hidden_act", "gelu"))
+    activation = "gelu_pytorch_tanh" if theirs == "gelu" else theirs
+    config = llama_config(changed(fields, hidden_act=activation), special_ids, tensors)
+    return replace(config, scale_embeddings=True)
+
+
+def gemma3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Gemma 3 of text alone."""
+    fields.require(
+        attn_logit_softcapping=None,
+        final_logit_softcapping=None,
+        query_pre_attn_scalar=fields.integer("head_dim"),
+    )
+    full, sliding = _rotary_bases(fields)
+    window = {"window": fields.integer("sliding_window", least=1), "rotary_base": sliding}
+    plain = changed(fields, rope_parameters=None, rope_theta=full, sliding_window=None)
+    pattern = [window if kind == SLIDING else {} for kind in _kinds_in_turn(fields)]
+    return replace(
+        gemma_config(plain, special_ids, tensors),
+        norm="both",
+        query_key_norm=True,
+        block_pattern=tuple(pattern),
+    )
+
+
+def _rotary_bases(fields: Fields) -> tuple[float, float]:
+    """Returns those of blocks without and with a window, which older files name apart."""
+    given = fields.mapping("rope_parameters", FileValues(fields.path, {}))
+    if FULL in given.values or SLIDING in given.values:
+        full, sliding = (
+            rotary_base(changed(fields, rope_parameters=given[kind])) for kind in (FULL, SLIDING)
+        )
+        return full, sliding
+    return rotary_base(fields), fields.number("rope_local_base_freq")
+
+
+def _kinds_in_turn(fields: Fields) -> list[str]:
+    """Returns the kinds of attention of the first blocks, which the others repeat."""
+    count = fields.integer("num_hidden_layers", least=1)
+    every = fields.integer("sliding_window_pattern", 6, least=1)
+    usual = [FULL if (place + 1) % every == 0 else SLIDING for place in range(count)]
+    kinds = fields.sequence("layer_types", usual)
+    if len(kinds) != count or any(kind not in (SLIDING, FULL) for kind in kinds):
+        raise ImportRefusedError(
+            f"{fields.path} must name {SLIDING} or {FULL} in layer_types for each of the {count} "
+            f"blocks, has {kinds!r}."
+        )
+    period = next(n for n in range(1, count + 1) if kinds[n:] == kinds[: count - n])
+    return list(kinds[:period])
+
+
+@dataclass(frozen=True)
+class _OnePlus(Entry):
+    """The weight of a norm whose tensor holds what it has beyond 1."""
+
+    def read(self, tensor: Array) -> Array:
+        return super().read(tensor) + np.float32(1)
+
+    def write(self, rows: int | None = None) -> Array:
+        return super().write(rows) - np.float32(1)
+
+
+def gemma_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of a Gemma."""
+    return llama_table(
+        model, tensors, lambda layer, name: [_OnePlus(layer.gamma, f"{name}.weight")]
+    )
+
+
+_GEMMA = replace(
+    LLAMA,
+    config=gemma_config,
+    table=gemma_table,
+    defaults={
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+        "head_dim": 256,
+        "tie_word_embeddings": True,
+    },
+)
+# By `model_type`.
+GEMMAS = {
+    "gemma": _GEMMA,
+    "gemma3_text": replace(
+        _GEMMA,
+        config=gemma3_config,
+        defaults={
+            **_GEMMA.defaults,
+            "hidden_activation": "gelu_pytorch_tanh",
+            "num_attention_heads": 8,
+            "num_key_value_heads": 4,
+            "query_pre_attn_scalar": 256,
+            "rope_local_base_freq": 10_000.0,
+            "rope_theta": 1_000_000.0,
+            "sliding_window": 4096,
+        },
+    ),
+}

@@ -1,0 +1,120 @@
+"""Gemma 3: which blocks a config means, as files old and new write it, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.export import export_pretrained
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import Fields
+from keras_transformer.pretrained.huggingface.gemma import GEMMAS, gemma3_config
+from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.pretrained.tensor_files import Tensors
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "stacks" / "gemma3"
+SLIDING, FULL = "sliding_attention", "full_attention"
+
+
+def config_of(**changes: Any) -> Any:
+    """The config of the fixture with other fields; those that are ... are missing."""
+    values = json.loads((FIXTURE / "config.json").read_text(encoding="utf-8"))
+    defaults = GEMMAS["gemma3_text"].defaults
+    fields = {
+        name: value for name, value in {**defaults, **values, **changes}.items() if value is not ...
+    }
+    special = SpecialIds(pad=0, eos=1, bos=2, unk=3)
+    return gemma3_config(Fields(FIXTURE / "config.json", fields), special, Tensors({}, "weights"))
+
+
+OLD = {
+    "rope_parameters": ...,
+    "layer_types": ...,
+    "sliding_window_pattern": 2,
+    "rope_theta": 1_000_000.0,
+    "rope_local_base_freq": 10_000.0,
+}
+
+
+@pytest.mark.parametrize("changes", [{}, OLD, {"layer_types": ...}], ids=str)
+def test_windows_take_turns_as_the_file_says(changes: dict[str, Any]) -> None:
+    layers = config_of(num_hidden_layers=2, **changes).stack.layers
+    # Six blocks are a turn if the file does not say.
+    last = (None, 1_000_000.0) if "layer_types" not in changes or changes is OLD else (3, 10_000.0)
+    places = [(block.own.window, block.own.rotary.base) for block in layers]
+    assert places == [(3, 10_000.0), last]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "period"),
+    [([SLIDING, SLIDING, FULL] * 2 + [SLIDING], 3), ([FULL] * 3, 1), ([FULL, SLIDING, SLIDING], 3)],
+)
+def test_the_shortest_turn_is_repeated(kinds: list[str], period: int) -> None:
+    config = config_of(num_hidden_layers=len(kinds), layer_types=kinds)
+    assert len(config.block_pattern) == period
+    windows = [block.own.window for block in config.stack.layers]
+    assert windows == [3 if kind == SLIDING else None for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping: 50.0, and only None"),
+        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping: 30.0"),
+        ({"query_pre_attn_scalar": 168}, "query_pre_attn_scalar: 168, and only 12"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention: True"),
+        ({"layer_types": [FULL]}, "for each of the 2 blocks"),
+        ({"layer_types": [FULL, "chunked_attention"]}, "chunked_attention"),
+        ({"layer_types": [FULL, ["x"]]}, "layer_types"),
+        ({"sliding_window": 0}, "sliding_window"),
+        (
+            {"rope_parameters": {FULL: {"rope_type": "linear", "factor": 8.0}, SLIDING: {}}},
+            "rope_parameters of the type 'linear'",
+        ),
+        ({"rope_parameters": {FULL: {}}}, "rope_parameters.* lacks the field sliding_attention"),
+        ({**OLD, "rope_scaling": {"factor": 8.0}}, "rope_scaling"),
+    ],
+    ids=str,
+)
+def test_what_nothing_computes_is_refused_by_its_field(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ImportRefusedError, match=message):
+        config_of(**changes)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ({"window": 2}, {"window": 3}),
+        ({"window": 2}, {"window": 2, "rotary_base": 7.0}),
+        ({}, {"rotary_base": 7.0}),
+        ({}, {"rotary_base": None}),
+        ({}, {"feed_forward_dim": 5}),
+    ],
+    ids=str,
+)
+def test_other_blocks_are_not_written(pattern: Any, tmp_path: Path) -> None:
+    read = read_pretrained(FIXTURE)
+    model = build_decoder(config_of().__class__(**{**vars(read.config), "block_pattern": pattern}))
+    with pytest.raises(ValueError, match="differ by one window"):
+        export_pretrained(
+            model, tmp_path / "out", format="huggingface", tokenizer=read.tokenizers[0]
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_blocks_of_one_kind_come_back(tmp_path: Path) -> None:
+    read = read_pretrained(FIXTURE)
+    config = config_of(layer_types=[SLIDING] * 2)
+    out = export_pretrained(
+        build_decoder(config), tmp_path / "out", format="huggingface", tokenizer=read.tokenizers[0]
+    )
+    again = read_pretrained(out)
+    ids = {"token_ids": np.array([[2, 9, 8, 7, 6, 5, 4]])}
+    assert again.config.stack == config.stack
+    assert np.isfinite(np.asarray(again.build()(ids))).all()
