@@ -2,8 +2,6 @@
 open and the best finished ones. With one beam this is greedy search.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
@@ -20,8 +18,7 @@ from keras_transformer.decoding.hypotheses import (
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def advance_beams(

@@ -10,8 +10,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 class DecodingModel(Protocol):

@@ -4,7 +4,6 @@ which stops are looked for.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from keras_transformer.decoding.hypotheses import SearchState, is_possible
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops, StopWatch
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def with_seed(options: SearchOptions) -> SearchOptions:

@@ -3,15 +3,14 @@ forbid is impossible. An unused option adds nothing to the graph.
 """
 
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 # Finite, so that its sums and products are not NaN; values below half of it are impossible.
 IMPOSSIBLE = -1e30
 

@@ -2,8 +2,6 @@
 numbers are an input, so that a draw can be reproduced anywhere.
 """
 
-from typing import Any
-
 from keras import ops
 
 from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs
@@ -17,8 +15,7 @@ from keras_transformer.decoding.hypotheses import (
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def advance_samples(

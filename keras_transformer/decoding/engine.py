@@ -30,9 +30,8 @@ from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops
+from keras_transformer.tensors import Tensor
 from keras_transformer.translation.engine import Alignment
-
-Tensor = Any
 
 
 class KerasEngine:

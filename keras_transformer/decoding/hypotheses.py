@@ -9,8 +9,7 @@ from keras import ops
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.search.options import SearchOptions
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 class Stepper(Protocol):

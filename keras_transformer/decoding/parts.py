@@ -15,8 +15,7 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.options import SearchOptions
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 ROWS = tf.TensorSpec((None, None), tf.int32)
 

@@ -2,15 +2,12 @@
 has, which the model reads in one run.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper, newest_ids
 from keras_transformer.search.options import SearchOptions
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 # A prefix of fewer tokens is not worth a run of its own.
 _LEAST = 2

@@ -4,7 +4,7 @@ forcing).
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from keras import ops
@@ -15,9 +15,8 @@ from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models import Transformer
+from keras_transformer.tensors import Tensor
 from keras_transformer.translation.engine import Alignment
-
-Tensor = Any
 
 
 class TeacherForcing:

@@ -4,7 +4,6 @@ hypotheses as the onnxruntime loop. They run eagerly and in TensorFlow graphs.
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from keras import ops
 
@@ -13,8 +12,8 @@ from keras_transformer.decoding.draws import advance_samples, end_samples
 from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper, grow, start
 from keras_transformer.decoding.prefixes import read_prefixes
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 FIRST_STAGE = 32
 
 

@@ -16,8 +16,8 @@ from keras_transformer.layers.variants.fused_attention import can_fuse, fused_at
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 KeysValues = tuple[Tensor, Tensor]
 
 

@@ -7,8 +7,7 @@ import keras
 from keras_transformer.config.stack import BlockConfig
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Block, Stack, SubLayer
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

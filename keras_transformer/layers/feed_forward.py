@@ -11,8 +11,7 @@ from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.layers.variants.configured import Configured
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

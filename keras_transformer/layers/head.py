@@ -10,8 +10,7 @@ from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.quantization import float_kernel
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -2,14 +2,11 @@
 under a mask.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def padding_mask(ids: Tensor, pad_id: int = SpecialIds.pad) -> Tensor:

@@ -10,8 +10,7 @@ from keras import ops
 
 from keras_transformer.layers.initializers import normal_initializer
 from keras_transformer.layers.token_embedding import rows_of
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def check_sinusoids(layout: str, model_dim: int) -> None:

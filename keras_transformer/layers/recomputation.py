@@ -3,11 +3,10 @@ and computed again for the gradients (Chen et al. 2016).
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def recomputed(

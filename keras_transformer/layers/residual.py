@@ -9,8 +9,7 @@ import keras
 from keras_transformer.config.stack import NormConfig
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.rms_norm import make_norm
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -22,8 +22,7 @@ from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @dataclass(frozen=True)

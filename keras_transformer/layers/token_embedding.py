@@ -7,8 +7,7 @@ from keras import ops
 
 from keras_transformer.layers.initializers import normal_initializer
 from keras_transformer.layers.products.product import product
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def rows_of(matrix: Any, numbers: Tensor, dtype: str) -> Tensor:

@@ -1,15 +1,14 @@
 """The attention weights of all heads of a model, for a batch of ids."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.layers.masks import attention_mask, padding_mask, target_padding_mask
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 Weights = npt.NDArray[np.float32]
 
 

@@ -14,8 +14,7 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.generating import ContinuingModel
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "DecoderOnly":

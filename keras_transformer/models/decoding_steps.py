@@ -1,7 +1,6 @@
 """The encoder-decoder's decode step with a cache: the logits of the next token."""
 
 from collections.abc import Callable
-from typing import Any
 
 from keras import ops
 
@@ -10,8 +9,8 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.generating import TranslatingModel
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 Head = Callable[[Tensor], Tensor]
 
 

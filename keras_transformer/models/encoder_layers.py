@@ -14,8 +14,8 @@ from keras_transformer.layers.heads.pooler import Pooler, first_state
 from keras_transformer.layers.heads.text_vector import VectorHead, pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.functional import ids_input, with_one
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 Inputs = dict[str, Tensor]
 
 

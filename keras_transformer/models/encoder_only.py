@@ -15,8 +15,7 @@ from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.models.encoder_layers import EncoderLayers
 from keras_transformer.models.family_model import FamilyModel
 from keras_transformer.models.functional import policy
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "EncoderOnly":

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @contextmanager

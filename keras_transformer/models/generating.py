@@ -15,9 +15,9 @@ from keras_transformer.search.defaults import search_options
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.suggestions import suggests_arguments
+from keras_transformer.tensors import Tensor
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 
-Tensor = Any
 Ids = npt.NDArray[np.int32]
 Rows = list[list[int]]
 

@@ -13,8 +13,7 @@ from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHea
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.decoding_steps import DecodingSteps
 from keras_transformer.models.functional import ids_input, policy, with_one
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def build_transformer(config: TransformerConfig, dtype_policy: str | None = None) -> "Transformer":

@@ -1,7 +1,6 @@
 """Runs a live encoder on rows of ids, in any number and order, as TensorFlow graphs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,9 +10,8 @@ from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.search.text_limits import check_vocabulary
+from keras_transformer.tensors import Tensor
 from keras_transformer.understanding.engine import Array, Row
-
-Tensor = Any
 
 
 class KerasEncoderEngine:

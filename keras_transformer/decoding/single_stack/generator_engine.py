@@ -32,9 +32,8 @@ from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.layout import decoder_row
-
-Tensor = Any
 
 
 class KerasGenerationEngine:

@@ -1,14 +1,11 @@
 """The parts of a decoder as graph functions, each traced once."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from keras_transformer.decoding.parts import ROWS, cache_specs, of_known_length, shared
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.models.decoder_only import DecoderOnly
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 class SharedDecoder:

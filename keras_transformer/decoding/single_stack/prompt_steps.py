@@ -7,8 +7,7 @@ from typing import Any, Protocol
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.cached_steps import grow_caches
 from keras_transformer.layers.attention import KeysValues
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 class ContinuingModel(Protocol):

@@ -12,8 +12,8 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import places_seen
 from keras_transformer.layers.stack import Block, SubLayer
 from keras_transformer.layers.variants.ssru import SSRU
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 # What a block remembers of earlier tokens: keys and values of self-attention, or the one state of a
 # recurrence.
 Cache = tuple[Tensor, ...]

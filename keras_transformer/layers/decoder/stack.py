@@ -1,7 +1,6 @@
 """The decoder (paper, section 3.1), over a whole sequence or some tokens at a time with a cache."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 from keras import ops
@@ -12,8 +11,7 @@ from keras_transformer.layers.decoder.block import Cache, DecoderBlock, check_so
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
 from keras_transformer.layers.variants.relative_bias import RelativeBias
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 _NEEDS_LIST = "LayerMix takes a list with the states of each layer, got {}."
 

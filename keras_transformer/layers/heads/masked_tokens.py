@@ -10,8 +10,7 @@ from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
 from keras_transformer.layers.variants.rms_norm import make_norm
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -9,8 +9,7 @@ from keras import ops
 
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def first_state(states: Tensor, keep_mask: Tensor) -> Tensor:

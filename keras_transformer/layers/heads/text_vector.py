@@ -19,8 +19,7 @@ from keras_transformer.config.text_vectors import (
 from keras_transformer.layers.heads.pooler import first_state, mean_state
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def pooled_states(states: Tensor, keep_mask: Tensor, pooling: str = "mean") -> Tensor:

@@ -7,8 +7,7 @@ from keras import ops
 
 from keras_transformer.layers.products.product import product
 from keras_transformer.layers.variants.activations import in_training
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

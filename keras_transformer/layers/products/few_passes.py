@@ -9,8 +9,7 @@ from typing import Any
 from keras import ops
 
 from keras_transformer.layers.products.product import is_tensorflow_on_a_processor
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 # With fewer logits a row they stay in a core's caches, and compiling takes longer than it saves.
 _LARGE_VOCABULARY = 4096

@@ -7,13 +7,12 @@ stays float32, unlike under Keras's policy "mixed_bfloat16". It is what TF32 is 
 """
 
 import os
-from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 # What tells oneDNN; read once, at the first product.
 _SETTING = "TF_SET_ONEDNN_FPMATH_MODE"

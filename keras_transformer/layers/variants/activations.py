@@ -10,8 +10,7 @@ from keras import ops
 
 from keras_transformer.layers.products.few_passes import with_gradient_in_few_passes
 from keras_transformer.suggestions import did_you_mean
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 _GELU_TANH = "gelu_tanh"
 # Of the tanh form: √(2/π), and the factor of x³.

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def can_fuse(queries: Tensor, keys: Tensor, values: Tensor) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def check_epsilon(epsilon: float) -> None:

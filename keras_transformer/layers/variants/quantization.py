@@ -7,8 +7,8 @@ import keras
 from keras import ops
 
 from keras_transformer.garbage import quick_collections
+from keras_transformer.tensors import Tensor
 
-Tensor = Any
 # By path below the whole: the mode, and Keras's quantization config as plain values.
 Quantized = dict[str, dict[str, Any]]
 

@@ -11,8 +11,7 @@ from keras import ops
 
 from keras_transformer.layers.initializers import normal_initializer
 from keras_transformer.layers.token_embedding import rows_of
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def distance_buckets(num_buckets: int, max_distance: int) -> npt.NDArray[np.int32]:

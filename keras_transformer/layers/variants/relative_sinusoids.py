@@ -11,8 +11,7 @@ from keras_transformer.layers.initializers import linear_initializer, normal_ini
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

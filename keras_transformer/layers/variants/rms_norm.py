@@ -9,8 +9,7 @@ from keras import ops
 
 from keras_transformer.config.stack import NormConfig
 from keras_transformer.layers.variants.layer_norm import LayerNorm, check_epsilon
-
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

@@ -2,12 +2,10 @@
 score depends on the distance of the two alone (Su et al. 2021, section 3.2).
 """
 
-from typing import Any
-
 import numpy as np
 from keras import ops
 
-Tensor = Any
+from keras_transformer.tensors import Tensor
 
 
 def rotate(heads: Tensor, first_place: Tensor | int, base: float) -> Tensor:
