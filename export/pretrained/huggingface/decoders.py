@@ -18,7 +18,8 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
     save_llama_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface.decoders import gpt2_table, llama_table
+from keras_transformer.pretrained.huggingface.decoders.gpt2 import gpt2_table
+from keras_transformer.pretrained.huggingface.decoders.llama import llama_table
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
 _GPT2 = "GPT2LMHeadModel"

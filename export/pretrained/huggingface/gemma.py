@@ -5,7 +5,7 @@ from typing import Any
 
 from keras_transformer.export.pretrained.huggingface.decoders import of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface.gemma import FULL, SLIDING, gemma_table
+from keras_transformer.pretrained.huggingface.decoders.gemma import FULL, SLIDING, gemma_table
 
 _FORM: dict[str, Any] = {
     "activation": ("gelu_tanh",),

@@ -11,12 +11,12 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export import export_pretrained
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS, gemma3_config
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.gemma import GEMMAS, gemma3_config
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.pretrained.tensor_files import Tensors
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "stacks" / "gemma3"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "stacks" / "gemma3"
 SLIDING, FULL = "sliding_attention", "full_attention"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.decoders import (
+from keras_transformer.pretrained.huggingface.decoders.llama import (
     LLAMA,
     changed,
     llama_config,

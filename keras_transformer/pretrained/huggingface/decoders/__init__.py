@@ -1,0 +1,1 @@
+"""Hugging Face's decoders alone, a family a file."""
