@@ -33,7 +33,7 @@ _ALWAYS_FREE = frozenset(
 
 
 @dataclass(frozen=True)
-class Form:
+class ModelForm:
     """A kind of model of another toolkit.
 
     A field of the config that is named nowhere must have its default, so that a new option is
@@ -80,7 +80,7 @@ def check_has_two_stacks(config: ModelConfig, name: str) -> None:
         )
 
 
-def form_of(config: ModelConfig, forms: Sequence[Form]) -> Form:
+def form_of(config: ModelConfig, forms: Sequence[ModelForm]) -> ModelForm:
     """Returns the form that a config has.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from keras_transformer.export.pretrained.forms import Form, check_has_two_stacks, form_of
+from keras_transformer.export.pretrained.forms import ModelForm, check_has_two_stacks, form_of
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.export.pretrained.tags import check_tags
 from keras_transformer.pretrained.formats.marian import (
@@ -26,7 +26,7 @@ from keras_transformer.pretrained.weight_table import NEVER, dump_weights
 from keras_transformer.whole_files import write_bytes, write_text
 
 MODEL = "model.npz"
-FORM = Form(
+FORM = ModelForm(
     "Marian",
     {
         "activation": tuple(ACTIVATIONS.values()),

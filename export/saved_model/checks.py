@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2
 
-from keras_transformer.export.saved_model.requests import Request
+from keras_transformer.export.saved_model.requests import SignatureInputs
 from keras_transformer.export.saved_model.unoptimized import unoptimized
 
 Answers = Mapping[str, Mapping[str, np.ndarray]]
@@ -48,7 +48,7 @@ def check_operators(directory: Path, variables: int) -> list[str]:
     return sorted(name for name in operators if not hasattr(tf.raw_ops, name))
 
 
-def live_answers(functions: dict[str, Any], requests: Mapping[str, Request]) -> Answers:
+def live_answers(functions: dict[str, Any], requests: Mapping[str, SignatureInputs]) -> Answers:
     """Calls the live functions, without optimizing them first.
 
     Args:
@@ -71,7 +71,9 @@ def live_answers(functions: dict[str, Any], requests: Mapping[str, Request]) -> 
     return found
 
 
-def check_answers(directory: Path, wanted: Answers, requests: Mapping[str, Request]) -> float:
+def check_answers(
+    directory: Path, wanted: Answers, requests: Mapping[str, SignatureInputs]
+) -> float:
     """Compares the answers of a SavedModel in a session with the live ones.
 
     Args:
@@ -93,7 +95,7 @@ def check_answers(directory: Path, wanted: Answers, requests: Mapping[str, Reque
     )
 
 
-def _ask_session(directory: Path, requests: Mapping[str, Request]) -> Answers:
+def _ask_session(directory: Path, requests: Mapping[str, SignatureInputs]) -> Answers:
     """Fetches all outputs at once, so that parts shared by signatures are optimized once.
 
     The graph is optimized in one round. Servers make two, of which the second takes a third of the

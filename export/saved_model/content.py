@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.export.saved_model.requests import Request
+from keras_transformer.export.saved_model.requests import SignatureInputs
 from keras_transformer.export.saved_model.settings import SignatureKind
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
@@ -65,7 +65,7 @@ class Content(Protocol):
         """The signatures by name."""
 
     @property
-    def requests(self) -> dict[str, Request]:
+    def requests(self) -> dict[str, SignatureInputs]:
         """A request for each signature."""
 
     def trace(self, module: tf.Module) -> dict[str, Any]:

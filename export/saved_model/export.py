@@ -25,7 +25,7 @@ try:
     from keras_transformer.export.saved_model.content import Content, ContentMaker, Settings
     from keras_transformer.export.saved_model.encoder.content import EncoderContent
     from keras_transformer.export.saved_model.generator.content import GeneratorContent
-    from keras_transformer.export.saved_model.requests import Request
+    from keras_transformer.export.saved_model.requests import SignatureInputs
     from keras_transformer.export.saved_model.translation_content import TranslationContent
     from keras_transformer.export.saved_model.unoptimized import unoptimized
     from keras_transformer.export.saved_model.warmup import can_write_warmup, write_warmup
@@ -202,7 +202,7 @@ def _write(
 
 def _save(
     content: Content,
-    requests: dict[str, Request],
+    requests: dict[str, SignatureInputs],
     directory: Path,
     progress: Callable[[str], object],
 ) -> Answers:

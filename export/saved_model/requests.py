@@ -8,7 +8,7 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.text.tokenizer import Tokenizer
 
-Request = dict[str, np.ndarray]
+SignatureInputs = dict[str, np.ndarray]
 # Values by the name and dtype of an input.
 Values = dict[tuple[str, str], np.ndarray]
 
@@ -16,7 +16,7 @@ Values = dict[tuple[str, str], np.ndarray]
 _LENGTHS = (5, 2, 0)
 
 
-def requests_for(signatures: Mapping[str, Signature], values: Values) -> dict[str, Request]:
+def requests_for(signatures: Mapping[str, Signature], values: Values) -> dict[str, SignatureInputs]:
     """Returns the inputs of each signature: strings as object arrays of bytes, ids as int32 rows.
 
     Args:

@@ -7,7 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature, TensorSpec
+from keras_transformer.artefact.signatures import (
+    DEFAULT_SIGNATURE,
+    LOWEST,
+    Signature,
+    TensorSpec,
+)
 from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
 from keras_transformer.export.saved_model.id_rows import read_rows
 from keras_transformer.export.saved_model.translation import Found, Translation

@@ -14,7 +14,7 @@ from keras_transformer.artefact.signatures import (
 from keras_transformer.export.inputs import check_inputs, in_float32
 from keras_transformer.export.saved_model.content import Settings
 from keras_transformer.export.saved_model.requests import (
-    Request,
+    SignatureInputs,
     language_values,
     requests_for,
     translation_values,
@@ -64,7 +64,7 @@ class TranslationContent:
         return text_signatures(sizes) if self.settings.kind == "text" else id_signatures(sizes)
 
     @property
-    def requests(self) -> dict[str, Request]:
+    def requests(self) -> dict[str, SignatureInputs]:
         """A request for each signature."""
         return requests_for(
             self.declared,

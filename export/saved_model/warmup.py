@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_transformer.export.saved_model.requests import Request
+from keras_transformer.export.saved_model.requests import SignatureInputs
 
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
@@ -18,7 +18,7 @@ def can_write_warmup() -> bool:
     return find_spec("tensorflow_serving") is not None
 
 
-def write_warmup(directory: Path, model_name: str, requests: Mapping[str, Request]) -> None:
+def write_warmup(directory: Path, model_name: str, requests: Mapping[str, SignatureInputs]) -> None:
     """Writes one request for each signature.
 
     Args:

@@ -12,7 +12,7 @@ _DTYPES = ("bool", "int32", "int64", "float16", "float32")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TensorSpec:
+class GraphTensor:
     """One input or output of a graph.
 
     Args:
@@ -36,7 +36,7 @@ class TensorSpec:
             )
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> "TensorSpec":
+    def from_values(cls, values: Mapping[str, Any]) -> "GraphTensor":
         """Reads the values of the JSON file."""
         shape = tuple(size if isinstance(size, str) else int(size) for size in values["shape"])
         return cls(name=str(values["name"]), dtype=str(values["dtype"]), shape=shape)
@@ -82,8 +82,8 @@ class Graph(StoredFile):
         ValueError: There are none.
     """
 
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
+    inputs: tuple[GraphTensor, ...]
+    outputs: tuple[GraphTensor, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,8 +100,8 @@ class Graph(StoredFile):
         return cls(
             file=str(values["file"]),
             sha256=str(values["sha256"]),
-            inputs=tuple(map(TensorSpec.from_values, values["inputs"])),
-            outputs=tuple(map(TensorSpec.from_values, values["outputs"])),
+            inputs=tuple(map(GraphTensor.from_values, values["inputs"])),
+            outputs=tuple(map(GraphTensor.from_values, values["outputs"])),
         )
 
 

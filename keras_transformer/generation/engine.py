@@ -113,7 +113,7 @@ class NoRoomError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class CheckedPrompts:
     """Checked prompts.
 
     Attributes:
@@ -139,7 +139,7 @@ def check_generation(options: SearchOptions) -> None:
             )
 
 
-def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions) -> Task:
+def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions) -> CheckedPrompts:
     """Checks what a search is asked for.
 
     Raises:
@@ -157,7 +157,9 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
         if positions is not None and len(row) + options.min_length > positions:
             raise NoRoomError(number, len(row), options, positions)
     longest = [len(row) + options.max_length for row in rows]
-    return Task(rows, longest if positions is None else [min(one, positions) for one in longest])
+    return CheckedPrompts(
+        rows, longest if positions is None else [min(one, positions) for one in longest]
+    )
 
 
 def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:

@@ -13,7 +13,7 @@ from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import target_padding_mask
 from keras_transformer.models.functional import ids_input, policy, with_one
-from keras_transformer.models.generating import ContinuingModel
+from keras_transformer.models.generating import ContinuesPrompts
 from keras_transformer.tensors import Tensor
 
 
@@ -37,7 +37,7 @@ def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "De
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class DecoderOnly(ContinuingModel):
+class DecoderOnly(ContinuesPrompts):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:

@@ -111,7 +111,7 @@ class TranslatingModel(WritingModel):
         return KerasEngine(self, _BATCH_TOKENS)
 
 
-class ContinuingModel(WritingModel):
+class ContinuesPrompts(WritingModel):
     """The base of models with a decoder alone."""
 
     @suggests_arguments

@@ -21,7 +21,7 @@ from keras_transformer.runtime.loop.batches import (
     plan_by_prefix,
 )
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Request, tokens_in_common
+from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
 from keras_transformer.runtime.loop.search import needs_ranking, search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
@@ -172,7 +172,9 @@ class Engine:
         request = self._request([0], options, limits, prefixes, with_scores=False)
         return self._stream(opened, source, request)
 
-    def _stream(self, opened: Sessions, source: Sequence[int], request: Request) -> Iterator[int]:
+    def _stream(
+        self, opened: Sessions, source: Sequence[int], request: SearchRequest
+    ) -> Iterator[int]:
         with self._start(opened, [source], request) as (steps, begun):
             yield from request.prefixes[0][: begun.begun]
             for tokens in OneByOne(steps, begun, streams=True):
@@ -252,9 +254,9 @@ class Engine:
         prefixes: IdRows,
         with_scores: bool,
         stops: Stops | None = None,
-    ) -> Request:
+    ) -> SearchRequest:
         seed = options.seed if options.seed is not None else fresh_seed()
-        return Request(
+        return SearchRequest(
             options=options,
             special_ids=self.manifest.special_ids,
             limits=[limits[place] for place in places],
@@ -267,8 +269,8 @@ class Engine:
 
     @contextmanager
     def _start(
-        self, opened: Sessions, sources: IdRows, request: Request
-    ) -> Iterator[tuple[DecoderSteps, Request]]:
+        self, opened: Sessions, sources: IdRows, request: SearchRequest
+    ) -> Iterator[tuple[DecoderSteps, SearchRequest]]:
         """Runs the encoder and reads the prefixes; yields the decoder and what is left to do."""
         mask, cross = self._graphs.keys_values(opened["encoder"], sources)
         per_sentence, shortlist = {"source_mask": mask, **cross}, None
@@ -305,7 +307,9 @@ class Engine:
         finally:
             steps.close()
 
-    def _begin(self, opened: Sessions, steps: DecoderSteps, request: Request) -> Request:
+    def _begin(
+        self, opened: Sessions, steps: DecoderSteps, request: SearchRequest
+    ) -> SearchRequest:
         """Reads what prefixes have in common, in one run, if the artefact has the graph for it."""
         options, count = request.options, tokens_in_common(request.prefixes)
         # A penalty on repetition changes the log-probabilities of a prefix, too.

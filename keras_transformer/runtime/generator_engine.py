@@ -12,11 +12,11 @@ import numpy.typing as npt
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.decoder_only import DecoderConfig
-from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
+from keras_transformer.generation.engine import CheckedPrompts, check_prompts, check_texts_fit
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, pad_sources, plan_batches
 from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Request, tokens_in_common
+from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
 from keras_transformer.runtime.loop.search import search, step_graph
 from keras_transformer.runtime.onnx_graphs.cache import bytes_of_row, cache_inputs, whole_blocks
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
@@ -163,7 +163,7 @@ class OnnxGenerationEngine:
             found.update((p, row[: lengths[p]]) for p, row in zip(places, rows, strict=True))
         return [found[place] for place in range(len(texts))]
 
-    def _stream(self, opened: Sessions, request: Request) -> Iterator[int]:
+    def _stream(self, opened: Sessions, request: SearchRequest) -> Iterator[int]:
         prompt = request.prompt_lengths[0]
         with self._start(opened, request) as steps:
             for number, tokens in enumerate(
@@ -175,7 +175,9 @@ class OnnxGenerationEngine:
                 if number >= prompt:
                     yield token
 
-    def _plan(self, task: Task, options: SearchOptions, division: Division) -> list[list[int]]:
+    def _plan(
+        self, task: CheckedPrompts, options: SearchOptions, division: Division
+    ) -> list[list[int]]:
         memory = None
         if self._max_cache_bytes is not None:
             cache = cache_inputs(self._manifest.graphs["decoder"].inputs)
@@ -197,15 +199,15 @@ class OnnxGenerationEngine:
 
     def _request(
         self,
-        task: Task,
+        task: CheckedPrompts,
         places: list[int],
         options: SearchOptions,
         seed: int,
         with_scores: bool,
         stops: Stops | None = None,
-    ) -> Request:
+    ) -> SearchRequest:
         prompts = [task.prompts[place] for place in places]
-        return Request(
+        return SearchRequest(
             options=options,
             special_ids=self._special_ids,
             limits=[task.limits[place] for place in places],
@@ -219,7 +221,7 @@ class OnnxGenerationEngine:
         )
 
     @contextmanager
-    def _start(self, opened: Sessions, request: Request) -> Iterator[DecoderSteps]:
+    def _start(self, opened: Sessions, request: SearchRequest) -> Iterator[DecoderSteps]:
         name = step_graph(request.options, request.with_scores)
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name

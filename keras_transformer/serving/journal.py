@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(slots=True)
-class Entry:
+class JournalEntry:
     """One request, filled in while it is served.
 
     Attributes:
@@ -125,11 +125,11 @@ class Journal:
         self._queue.labels(model).set_function(queue_length)
         self._version.labels(model).set_function(version)
 
-    def begin(self, protocol: str, model: str, began: float | None = None) -> Entry:
+    def begin(self, protocol: str, model: str, began: float | None = None) -> JournalEntry:
         """Returns the entry of a request for a model that arrived at `began`, or now."""
-        return Entry(next(self._numbers), protocol, model, began or time.perf_counter())
+        return JournalEntry(next(self._numbers), protocol, model, began or time.perf_counter())
 
-    def end(self, entry: Entry, code: str) -> None:
+    def end(self, entry: JournalEntry, code: str) -> None:
         """Counts a request and writes its line, once its answer has been sent.
 
         Args:
@@ -139,7 +139,7 @@ class Journal:
         seconds = time.perf_counter() - entry.began
         asyncio.get_running_loop().call_soon(self._tell, entry, code, seconds)
 
-    def _tell(self, entry: Entry, code: str, seconds: float) -> None:
+    def _tell(self, entry: JournalEntry, code: str, seconds: float) -> None:
         model, signature = entry.model, entry.signature
         self._requests.labels(model, signature, code, entry.protocol).inc()
         self._seconds.labels(model, signature, entry.protocol).observe(seconds)
@@ -149,7 +149,7 @@ class Journal:
             self._write(entry, code, seconds)
 
     @contextmanager
-    def recorded(self, protocol: str, model: str) -> Iterator[Entry]:
+    def recorded(self, protocol: str, model: str) -> Iterator[JournalEntry]:
         """Records a request, and turns any error within into a `ServingError`."""
         entry, code = self.begin(protocol, model), "OK"
         try:
@@ -191,7 +191,7 @@ class Journal:
         """Returns all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
-    def _write(self, entry: Entry, code: str, seconds: float) -> None:
+    def _write(self, entry: JournalEntry, code: str, seconds: float) -> None:
         fields: dict[str, object] = {
             "request": entry.number,
             "protocol": entry.protocol,

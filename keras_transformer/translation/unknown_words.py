@@ -11,7 +11,7 @@ import numpy.typing as npt
 from keras_transformer.text.subwords.interface import Placed, Subwords
 
 Attention = npt.NDArray[np.float32]
-Span = tuple[int, int]  # First character and the one after the last.
+CharacterSpan = tuple[int, int]  # First character and the one after the last.
 
 
 def aligned_source(
@@ -147,14 +147,14 @@ class SourceWords:
         self._spans = [(one.start, one.end) for one in placed]
         self._text = text
         self._numbers = words_of(self.pieces)
-        self._words: list[Span] = []
+        self._words: list[CharacterSpan] = []
         for (start, end), number in zip(self._spans, self._numbers, strict=True):
             if number == len(self._words):
                 self._words.append((start, end))
             else:
                 self._words[number] = (self._words[number][0], end)
 
-    def word(self, position: int) -> Span:
+    def word(self, position: int) -> CharacterSpan:
         """Returns the span of the word of the piece at `position`, without the punctuation around
         it; for a piece of that punctuation, the span of the piece itself.
         """
@@ -171,7 +171,7 @@ class SourceWords:
             return first, last
         return left, right
 
-    def unknown_part(self, position: int) -> Span | None:
+    def unknown_part(self, position: int) -> CharacterSpan | None:
         """Returns the span of the piece at `position` if it is an unknown part of a word; None if
         it is known or the whole word.
         """
@@ -241,7 +241,7 @@ class _Written:
 
     def __init__(self) -> None:
         self.text = ""
-        self._last_word: Span | None = None  # As long as nothing but spaces follows it.
+        self._last_word: CharacterSpan | None = None  # As long as nothing but spaces follows it.
 
     @property
     def ends_with_letter(self) -> bool:
@@ -261,7 +261,7 @@ class _Written:
         self.text += text
         self._last_word = None
 
-    def word(self, span: Span, text: str) -> None:
+    def word(self, span: CharacterSpan, text: str) -> None:
         """Adds a source word, unless it was the last one added."""
         if span == self._last_word:
             self.text = self.text.rstrip()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.journal import Entry, Journal
+from keras_transformer.serving.journal import Journal, JournalEntry
 
 
-def end(journal: Journal, entry: Entry, code: str) -> None:
+def end(journal: Journal, entry: JournalEntry, code: str) -> None:
     """Ends a request as the server does, and lets its event loop go on."""
 
     async def work() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx.numpy_helper import from_array, to_array
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 
 _PRODUCER = "keras-transformer"
 # An operator's input: the name of a value, or an array, which is stored in the graph; None leaves
@@ -36,14 +36,14 @@ class GraphBuilder:
         opset: Version of the standard operators, 18 or newer.
 
     Example:
-        >>> x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", 2)) for name in "xy")
+        >>> x, y = (GraphTensor(name=name, dtype="float32", shape=("rows", 2)) for name in "xy")
         >>> graph = GraphBuilder([x], opset=18)
         >>> graph.output("y", graph.op("Add", "x", np.ones(2, np.float32)))
         >>> [node.op_type for node in graph.finish([y]).graph.node]
         ['Add']
     """
 
-    def __init__(self, inputs: Sequence[TensorSpec], opset: int) -> None:
+    def __init__(self, inputs: Sequence[GraphTensor], opset: int) -> None:
         self.opset = opset
         self._model = onnx.ModelProto(producer_name=_PRODUCER)
         self._graph = self._model.graph
@@ -162,7 +162,7 @@ class GraphBuilder:
             del field[:]
             field.extend(copies)
 
-    def finish(self, outputs: Sequence[TensorSpec]) -> onnx.ModelProto:
+    def finish(self, outputs: Sequence[GraphTensor]) -> onnx.ModelProto:
         """Returns the graph with its outputs in order; nothing may be added afterwards.
 
         Raises:
@@ -192,7 +192,7 @@ def names_read(graph: onnx.GraphProto) -> Iterator[str]:
         yield value.name
 
 
-def _declared(spec: TensorSpec) -> onnx.ValueInfoProto:
+def _declared(spec: GraphTensor) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(
         spec.name, _element_type(spec.dtype), list(spec.shape)
     )

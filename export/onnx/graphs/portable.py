@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import tensorflow as tf
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
@@ -89,7 +89,7 @@ class Portable:
         made = [spec for spec in outputs if not spec.name.startswith(("candidate_", "next_"))]
         if LOGITS not in {spec.name for spec in made}:
             shape = ("rows", "most" if vocabulary is None else vocabulary)
-            made.append(TensorSpec(name=LOGITS, dtype="float32", shape=shape))
+            made.append(GraphTensor(name=LOGITS, dtype="float32", shape=shape))
         unread = ("num_candidates", "totals", listed.IDS)
         read = [spec for spec in inputs if spec.name not in unread]
         found = self._converted_into(graph, _decode_step, model, (read, made))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS, graph_names
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -16,7 +16,7 @@ from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 
 LOGITS = "logits"
 
-Specs = tuple[list[TensorSpec], list[TensorSpec]]
+Specs = tuple[list[GraphTensor], list[GraphTensor]]
 # Where a decode step reads the weights of a shortlist's ids: "gathered", once a batch, by a graph
 # of their own, or each "in place", from the whole vocabulary's.
 Listing = Literal["gathered", "in place"]
@@ -50,16 +50,16 @@ def decoder_sizes(config: Any) -> tuple[int, int]:
 def states_specs(config: EncoderConfig) -> Specs:
     """Returns the inputs and outputs of an encoder alone."""
     names = ["token_ids", *(["token_type_ids"] if config.num_token_types > 1 else [])]
-    inputs = [TensorSpec(name=name, dtype="int32", shape=("batch", "length")) for name in names]
+    inputs = [GraphTensor(name=name, dtype="int32", shape=("batch", "length")) for name in names]
     shape = ("batch", "length", config.model_dim)
-    return inputs, [TensorSpec(name="states", dtype="float32", shape=shape)]
+    return inputs, [GraphTensor(name="states", dtype="float32", shape=shape)]
 
 
 def head_specs(config: EncoderConfig) -> Specs:
     """Returns the inputs and outputs of an encoder with its head, or with its pooler."""
     inputs, _ = states_specs(config)
     if config.head == "masked_lm":
-        places = TensorSpec(name="places", dtype="int32", shape=("batch", "predictions"))
+        places = GraphTensor(name="places", dtype="int32", shape=("batch", "predictions"))
         inputs.append(places)
     outputs: dict[str | None, tuple[str, tuple[int | str, ...]]] = {
         None: ("pooled", ("batch", config.model_dim)),
@@ -71,13 +71,13 @@ def head_specs(config: EncoderConfig) -> Specs:
         "embedding": ("vectors", ("batch", config.vector_dim)),
     }
     name, shape = outputs[config.head]
-    return inputs, [TensorSpec(name=name, dtype="float32", shape=shape)]
+    return inputs, [GraphTensor(name=name, dtype="float32", shape=shape)]
 
 
 def encoder_specs(config: Any) -> Specs:
     """Returns the inputs and outputs of an encoder-decoder's encoder."""
-    inputs = [TensorSpec(name="source_ids", dtype="int32", shape=("batch", "source_length"))]
-    states = TensorSpec(
+    inputs = [GraphTensor(name="source_ids", dtype="int32", shape=("batch", "source_length"))]
+    states = GraphTensor(
         name="encoder_states", dtype="float32", shape=("batch", "source_length", config.model_dim)
     )
     return inputs, [*_layer_specs(config, "cross", "batch", "source_length"), states]
@@ -86,21 +86,21 @@ def encoder_specs(config: Any) -> Specs:
 def decoder_specs(config: Any) -> Specs:
     """Returns the decoder graph's inputs and outputs; rows = batch × beams."""
     inputs = [
-        TensorSpec(name=_ids(config), dtype="int32", shape=("rows",)),
-        TensorSpec(name="step", dtype="int32", shape=(1,)),
-        TensorSpec(name="beam_size", dtype="int32", shape=(1,)),
-        TensorSpec(name="num_candidates", dtype="int64", shape=(1,)),
-        TensorSpec(name="totals", dtype="float32", shape=("batch", "beams")),
+        GraphTensor(name=_ids(config), dtype="int32", shape=("rows",)),
+        GraphTensor(name="step", dtype="int32", shape=(1,)),
+        GraphTensor(name="beam_size", dtype="int32", shape=(1,)),
+        GraphTensor(name="num_candidates", dtype="int64", shape=(1,)),
+        GraphTensor(name="totals", dtype="float32", shape=("batch", "beams")),
         *_mask_specs(config),
-        TensorSpec(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
+        GraphTensor(name="cache_beams", dtype="int32", shape=("batch", "beams", "cache_length")),
         *_cross_specs(config),
         *_cache_specs(config, "cache", "rows"),
     ]
     outputs = [
-        TensorSpec(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
-        TensorSpec(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
-        TensorSpec(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
-        TensorSpec(name=LOGITS, dtype="float32", shape=("rows", decoder_sizes(config)[1])),
+        GraphTensor(name="candidate_ids", dtype="int32", shape=("batch", "candidates")),
+        GraphTensor(name="candidate_values", dtype="float32", shape=("batch", "candidates")),
+        GraphTensor(name="candidate_beams", dtype="int32", shape=("batch", "candidates")),
+        GraphTensor(name=LOGITS, dtype="float32", shape=("rows", decoder_sizes(config)[1])),
         *_cache_specs(config, "new_cache", "rows"),
     ]
     return inputs, outputs
@@ -123,13 +123,13 @@ def greedy_specs_with_logits(config: Any) -> Specs:
         ]
         for specs in decoder_specs(config)
     )
-    return inputs, [TensorSpec(name="next_ids", dtype="int32", shape=("batch",)), *outputs]
+    return inputs, [GraphTensor(name="next_ids", dtype="int32", shape=("batch",)), *outputs]
 
 
 def greedy_scores_specs(config: Any) -> Specs:
     """Returns the inputs and outputs of the greedy graph that also gives log-probabilities."""
     inputs, outputs = greedy_specs_with_logits(config)
-    values = TensorSpec(name="next_log_probabilities", dtype="float32", shape=("batch",))
+    values = GraphTensor(name="next_log_probabilities", dtype="float32", shape=("batch",))
     return inputs, [values, *outputs]
 
 
@@ -138,15 +138,15 @@ def scorer_specs(config: Any) -> Specs:
     alone = isinstance(config, DecoderConfig)
     scored = ("batch", "length" if alone else "target_length")
     inputs = [
-        TensorSpec(name=_ids(config), dtype="int32", shape=scored),
-        TensorSpec(name="labels", dtype="int32", shape=scored),
+        GraphTensor(name=_ids(config), dtype="int32", shape=scored),
+        GraphTensor(name="labels", dtype="int32", shape=scored),
         *_mask_specs(config),
         *_cross_specs(config),
     ]
-    outputs = [TensorSpec(name="log_probabilities", dtype="float32", shape=scored)]
+    outputs = [GraphTensor(name="log_probabilities", dtype="float32", shape=scored)]
     if not alone:
         shape = (*scored, "source_length")
-        outputs.append(TensorSpec(name="attention", dtype="float32", shape=shape))
+        outputs.append(GraphTensor(name="attention", dtype="float32", shape=shape))
     return inputs, outputs
 
 
@@ -157,14 +157,14 @@ def prefill_specs(config: Any) -> Specs:
     """
     alone = isinstance(config, DecoderConfig)
     rows, scored = ("rows" if alone else "batch"), ("batch", "scored")
-    ids = TensorSpec(name=_ids(config), dtype="int32", shape=(rows, "length"))
+    ids = GraphTensor(name=_ids(config), dtype="int32", shape=(rows, "length"))
     caches = _cache_specs(config, "cache", rows)
     written = [replace(spec, name=f"new_{spec.name}") for spec in caches]
     if alone:
         return [ids, *caches], written
-    labels = TensorSpec(name="labels", dtype="int32", shape=scored)
+    labels = GraphTensor(name="labels", dtype="int32", shape=scored)
     inputs = [ids, labels, *_mask_specs(config), *_cross_specs(config), *caches]
-    return inputs, [TensorSpec(name="log_probabilities", dtype="float32", shape=scored), *written]
+    return inputs, [GraphTensor(name="log_probabilities", dtype="float32", shape=scored), *written]
 
 
 def shortlisted(config: Any, specs: dict[str, Specs], listing: Listing) -> dict[str, Specs]:
@@ -175,10 +175,10 @@ def shortlisted(config: Any, specs: dict[str, Specs], listing: Listing) -> dict[
         specs: Those of graphs that choose among all ids.
         listing: Where steps read the ids' weights.
     """
-    ids = TensorSpec(name="shortlist_ids", dtype="int32", shape=("listed",))
-    places = TensorSpec(name="shortlist_places", dtype="int32", shape=("batch", "most"))
+    ids = GraphTensor(name="shortlist_ids", dtype="int32", shape=("listed",))
+    places = GraphTensor(name="shortlist_places", dtype="int32", shape=("batch", "most"))
     width = product_width(config.model_dim, has_bias=config.logit_bias)
-    weights = TensorSpec(name="shortlist_weights", dtype="float32", shape=("listed", width))
+    weights = GraphTensor(name="shortlist_weights", dtype="float32", shape=("listed", width))
     found = {}
     for name, (inputs, outputs) in specs.items():
         if name in STEP_GRAPHS:
@@ -198,27 +198,27 @@ def _ids(config: Any) -> str:
     return "token_ids" if isinstance(config, DecoderConfig) else "target_ids"
 
 
-def _mask_specs(config: Any) -> list[TensorSpec]:
+def _mask_specs(config: Any) -> list[GraphTensor]:
     """Returns the spec of the source's mask; none without a source."""
     if isinstance(config, DecoderConfig):
         return []
-    return [TensorSpec(name="source_mask", dtype="int32", shape=("batch", "source_length"))]
+    return [GraphTensor(name="source_mask", dtype="int32", shape=("batch", "source_length"))]
 
 
-def _cross_specs(config: Any) -> list[TensorSpec]:
+def _cross_specs(config: Any) -> list[GraphTensor]:
     """Returns the specs of the source's keys and values; none without a source."""
     if isinstance(config, DecoderConfig):
         return []
     return _layer_specs(config, "cross", "batch", "source_length")
 
 
-def _cache_specs(config: Any, prefix: str, rows: str) -> list[TensorSpec]:
+def _cache_specs(config: Any, prefix: str, rows: str) -> list[GraphTensor]:
     """Returns the specs of what each decoder layer keeps of earlier tokens."""
     if not recurs(config):
         return _layer_specs(config, prefix, rows, "cache_length")
     shape = (rows, 1, STATES, config.model_dim)
     return [
-        TensorSpec(name=state_name(prefix, layer), dtype="float32", shape=shape)
+        GraphTensor(name=state_name(prefix, layer), dtype="float32", shape=shape)
         for layer in range(decoder_sizes(config)[0])
     ]
 
@@ -228,10 +228,10 @@ def recurs(config: ModelConfig) -> bool:
     return getattr(config, "decoder_recurrence", None) is not None
 
 
-def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[TensorSpec]:
+def _layer_specs(config: Any, prefix: str, rows: str, length: str) -> list[GraphTensor]:
     """Returns the specs of every decoder layer's keys and values, cross_key_0 and so on."""
     return [
-        TensorSpec(
+        GraphTensor(
             name=f"{prefix}_{kind}_{layer}",
             dtype="float32",
             shape=(rows, config.key_value_heads, length, width),

@@ -12,7 +12,7 @@ import keras
 import onnx
 import tensorflow as tf
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.specs import Specs
 from keras_transformer.export.onnx.graphs.tracing import with_weights, without_weights
@@ -26,7 +26,7 @@ Tensors = dict[str, tf.Tensor]
 ENCODED = "states"
 _AFTER = "states_after"
 _BIAS = "bias"
-_MASK = TensorSpec(name="keep_mask", dtype="bool", shape=("batch", 1, 1, "length"))
+_MASK = GraphTensor(name="keep_mask", dtype="bool", shape=("batch", 1, 1, "length"))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class StagedEncoder:
     """
 
     model: EncoderOnly | Transformer
-    ids: Sequence[TensorSpec]
+    ids: Sequence[GraphTensor]
 
     @property
     def stack(self) -> Encoder:
@@ -106,10 +106,10 @@ class StagedEncoder:
         return self.model.encoder_stack
 
     @property
-    def states(self) -> TensorSpec:
+    def states(self) -> GraphTensor:
         """Its states."""
         shape = ("batch", "length", self.model.config.model_dim)
-        return TensorSpec(name=ENCODED, dtype="float32", shape=shape)
+        return GraphTensor(name=ENCODED, dtype="float32", shape=shape)
 
     def weights_outside(self) -> list[keras.Variable]:
         """Returns the model's weights outside the blocks."""
@@ -172,6 +172,6 @@ class StagedEncoder:
         ]
 
 
-def _bias(name: str) -> TensorSpec:
+def _bias(name: str) -> GraphTensor:
     shape = (1, "heads", "length", "length")
-    return TensorSpec(name=name, dtype="float32", shape=shape)
+    return GraphTensor(name=name, dtype="float32", shape=shape)

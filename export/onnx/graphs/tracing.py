@@ -16,7 +16,7 @@ import tf2onnx
 from onnx.numpy_helper import from_array, to_array
 from onnx.reference import ReferenceEvaluator
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import names_read
 from keras_transformer.models.files.keras_export import teach_erfc
 
@@ -27,7 +27,7 @@ _CATCH_ERRORS = "TF2ONNX_CATCH_ERRORS"
 
 def converted(
     function: Callable[..., dict[str, tf.Tensor]],
-    specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]],
+    specs: tuple[Sequence[GraphTensor], Sequence[GraphTensor]],
     opset: int,
     weights: Sequence[keras.Variable] = (),
 ) -> onnx.ModelProto:
@@ -39,7 +39,7 @@ def converted(
 
 def without_weights(
     function: Callable[..., dict[str, tf.Tensor]],
-    specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]],
+    specs: tuple[Sequence[GraphTensor], Sequence[GraphTensor]],
     opset: int,
     weights: Sequence[keras.Variable],
 ) -> onnx.ModelProto:
@@ -103,7 +103,7 @@ def _named(weights: Sequence[keras.Variable]) -> dict[str, keras.Variable]:
     return {f"{_WEIGHT}{number}": weight for number, weight in enumerate(weights)}
 
 
-def _traced(spec: TensorSpec) -> tf.TensorSpec:
+def _traced(spec: GraphTensor) -> tf.TensorSpec:
     shape = [size if isinstance(size, int) else None for size in spec.shape]
     return tf.TensorSpec(shape, tf.dtypes.as_dtype(spec.dtype), name=spec.name)
 

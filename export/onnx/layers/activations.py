@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.tracing import converted
@@ -67,6 +67,8 @@ class Activation:
         """Adds its nodes."""
         if self.function in _EMITTERS:
             return _EMITTERS[self.function](self.graph, value)
-        x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", self.width)) for name in "xy")
+        x, y = (
+            GraphTensor(name=name, dtype="float32", shape=("rows", self.width)) for name in "xy"
+        )
         found = converted(lambda x: {"y": self.function(x)}, ([x], [y]), self.graph.opset)
         return self.graph.splice(found.graph, {"x": value})["y"]

@@ -13,7 +13,7 @@ _TOKENS, _BYTES, _QUADS = 16, 4, 16
 _MIDDLE = 128
 
 
-class Screen(NamedTuple):
+class ByteScreen(NamedTuple):
     """A vocabulary's matrix in bytes; `native/ranking/best_token.cc` explains its use.
 
     Attributes:
@@ -27,7 +27,7 @@ class Screen(NamedTuple):
     bounds: np.ndarray
 
     @classmethod
-    def of(cls, matrix: np.ndarray) -> "Screen":
+    def of(cls, matrix: np.ndarray) -> "ByteScreen":
         """Rounds a float32 matrix `(vocabulary, model_dim)`."""
         values, steps = quantize_lines(matrix, axis=0, summed=True)
         norm, error = np.empty_like(steps), np.empty_like(steps)
@@ -46,7 +46,7 @@ class Screen(NamedTuple):
         steps: np.ndarray,
         error: np.ndarray | float = 0.0,
         norm: np.ndarray | float = 0.0,
-    ) -> "Screen":
+    ) -> "ByteScreen":
         """Packs int8 `(vocabulary, model_dim)`, `summed`; without bounds it is the exact matrix."""
         bounds = np.stack(np.broadcast_arrays(steps, error, norm), axis=1)
         # The last token fills up the last block: bounds there must belong to some token.

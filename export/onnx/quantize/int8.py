@@ -45,7 +45,7 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, digest, integers
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT, NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, quantize_lines
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 from keras_transformer.export.onnx.quantize.outlier_units import with_copies
@@ -195,7 +195,7 @@ class NativeInt8(Int8):
         """Packs a large matrix; its bytes alone decide."""
         if self.batch_dependent or matrix.size < _FEW_WEIGHTS:
             return ()
-        return Screen.packed(*self.lines(matrix, axis=0, summed=True))
+        return ByteScreen.packed(*self.lines(matrix, axis=0, summed=True))
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Packs a large matrix, as for `best_token`."""

@@ -11,7 +11,7 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
 
 
 class NativeFloat32:
@@ -41,7 +41,7 @@ class NativeFloat32:
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns bytes that find candidates, then the matrix, which decides among them."""
-        return (*Screen.of(matrix), matrix)
+        return (*ByteScreen.of(matrix), matrix)
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns the matrix, for `BestContinuationsOfFloats`."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import onnx
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
@@ -80,7 +80,7 @@ def target_in(
     return OnnxRuntime(SharedInt8(**flags) if shares_weights else Int8(**flags), **listed)
 
 
-def in_precision_spec(spec: TensorSpec, precision: str) -> TensorSpec:
+def in_precision_spec(spec: GraphTensor, precision: str) -> GraphTensor:
     """Returns the spec of an input or output in a precision."""
     if precision == "float16" and spec.dtype == "float32" and spec.name not in _ALWAYS_FLOAT32:
         return replace(spec, dtype="float16")

@@ -15,7 +15,7 @@ from keras_transformer.export.pretrained.ctranslate2.parts import (
     fill_linear,
     fill_stack,
 )
-from keras_transformer.export.pretrained.forms import Form, form_of
+from keras_transformer.export.pretrained.forms import ModelForm, form_of
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.formats.ctranslate2_marks import MARKS
 from keras_transformer.text.tokenizer import Tokenizer
@@ -53,10 +53,10 @@ _TRANSLATOR = {
     "marks": None,
 }
 _GENERATOR = {**_BLOCKS, "tied_head": None, "logit_bias": None}
-FORMS: dict[type, tuple[Form, ...]] = {
+FORMS: dict[type, tuple[ModelForm, ...]] = {
     TransformerConfig: (
-        Form("Translator", {**_TRANSLATOR, **_POSITIONS, "embedding_norm": None}),
-        Form(
+        ModelForm("Translator", {**_TRANSLATOR, **_POSITIONS, "embedding_norm": None}),
+        ModelForm(
             "Translator with relative biases",
             {
                 **_TRANSLATOR,
@@ -68,7 +68,7 @@ FORMS: dict[type, tuple[Form, ...]] = {
         ),
     ),
     EncoderConfig: (
-        Form(
+        ModelForm(
             "Encoder",
             {
                 **_BLOCKS,
@@ -93,8 +93,8 @@ FORMS: dict[type, tuple[Form, ...]] = {
         ),
     ),
     DecoderConfig: (
-        Form("Generator", {**_GENERATOR, **_POSITIONS}),
-        Form(
+        ModelForm("Generator", {**_GENERATOR, **_POSITIONS}),
+        ModelForm(
             "Generator with rotary positions",
             {
                 **_GENERATOR,

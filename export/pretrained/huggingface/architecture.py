@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.fields import ACTIVATIONS
 from keras_transformer.pretrained.weight_table import Array
@@ -28,7 +28,7 @@ class Architecture:
         check: Raises a `ValueError` for what the config does not show.
     """
 
-    form: Form
+    form: ModelForm
     config: Callable[[Outgoing], dict[str, Any]]
     tensors: Callable[[Outgoing], dict[str, Array]]
     save_tokenizer: Callable[[Outgoing, Path], None]

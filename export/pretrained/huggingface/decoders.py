@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -139,7 +139,7 @@ def _save_llama_tokenizer(outgoing: Outgoing, directory: Path, model_type: str) 
 
 
 GPT2 = Architecture(
-    Form(
+    ModelForm(
         _GPT2,
         {
             "activation": tuple(THEIR_ACTIVATIONS),
@@ -169,9 +169,9 @@ def of_llama(
         model_type: Its name in a config.
         table: As for importing it.
         more: Returns further fields of its config, or raises a ValueError for what has none.
-        **values: As in a `Form`, of fields that a Llama has not.
+        **values: As in a `ModelForm`, of fields that a Llama has not.
     """
-    form = Form(
+    form = ModelForm(
         name,
         {
             "activation": tuple(THEIR_ACTIVATIONS),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -238,7 +238,7 @@ _FREE: dict[str, Any] = {
     "pair_separators": None,
 }
 BERT = Architecture(
-    Form(
+    ModelForm(
         "BertModel",
         {
             **_FREE,
@@ -254,7 +254,7 @@ BERT = Architecture(
     _check_bert,
 )
 ROBERTA = Architecture(
-    Form(
+    ModelForm(
         "RobertaModel",
         {
             **BERT.form.values,
@@ -268,7 +268,7 @@ ROBERTA = Architecture(
     _check_roberta,
 )
 MPNET = Architecture(
-    Form(
+    ModelForm(
         "MPNetModel",
         {
             **ROBERTA.form.values,
@@ -283,7 +283,7 @@ MPNET = Architecture(
     _check_mpnet,
 )
 DISTILBERT = Architecture(
-    Form(
+    ModelForm(
         "DistilBertModel",
         {
             **_FREE,

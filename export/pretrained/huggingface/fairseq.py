@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -22,8 +22,8 @@ from keras_transformer.pretrained.weight_table import Array, dump_weights
 _LEARNED = {"positions": ("learned",), "max_positions": None, "embedding_norm": (True,)}
 
 
-def _form(name: str, norm: str, **values: Any) -> Form:
-    return Form(
+def _form(name: str, norm: str, **values: Any) -> ModelForm:
+    return ModelForm(
         name,
         {
             "activation": tuple(THEIR_ACTIVATIONS),

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -23,7 +23,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 # Theirs count positions from the one behind the id of the padding.
 _OFFSET = 2
-FORM = Form(
+FORM = ModelForm(
     "FSMTForConditionalGeneration",
     {
         "activation": tuple(THEIR_ACTIVATIONS),

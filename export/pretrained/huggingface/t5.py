@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -17,7 +17,7 @@ from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.t5 import t5_table
 from keras_transformer.pretrained.weight_table import Array, dump_weights
 
-FORM = Form(
+FORM = ModelForm(
     "T5ForConditionalGeneration",
     {
         "activation": tuple(THEIR_ACTIVATIONS),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.export.pretrained.forms import Form
+from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import (
     THEIR_ACTIVATIONS,
     Architecture,
@@ -25,8 +25,8 @@ from keras_transformer.pretrained.weight_table import Array, dump_weights
 MOST_POSITIONS = 1024
 
 
-def _form(name: str, norm: str) -> Form:
-    return Form(
+def _form(name: str, norm: str) -> ModelForm:
+    return ModelForm(
         name,
         {
             "activation": tuple(THEIR_ACTIVATIONS),

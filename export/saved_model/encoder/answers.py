@@ -26,7 +26,7 @@ class Read(NamedTuple):
     states: Tensor  # float32 [B, T, D]
 
 
-class Span(NamedTuple):
+class BestSpan(NamedTuple):
     """The best span of each row; 0 to -1, with score 0, in a text without a token."""
 
     first: Tensor  # int32 [B], its first token, counted in the second text
@@ -114,7 +114,7 @@ class EncoderAnswers:
         """
         return tf.nn.softmax(self.model.head(read.states, training=False))
 
-    def best_span(self, read: Read, starts: Tensor) -> Span:
+    def best_span(self, read: Read, starts: Tensor) -> BestSpan:
         """Finds the best span of each row's second text, which begins at `starts`."""
         logits = self.model.head(read.states, training=False)
         lengths = row_lengths(read.token_ids, self.special_ids)
@@ -129,7 +129,7 @@ class EncoderAnswers:
         flat = tf.pad(flat, [[0, 0], [0, 1]], constant_values=LOWEST)
         best = tf.argmax(flat, axis=1, output_type=tf.int32)
         there = tf.reduce_any(inside, axis=1)
-        return Span(
+        return BestSpan(
             first=tf.where(there, best // width - starts, 0),
             last=tf.where(there, best % width - starts, -1),
             score=tf.where(there, tf.reduce_max(flat, axis=1), 0.0),

@@ -15,9 +15,12 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.export.inputs import check_inputs, in_float32
 from keras_transformer.export.saved_model.content import Settings
 from keras_transformer.export.saved_model.encoder.answers import EncoderAnswers
-from keras_transformer.export.saved_model.encoder.signatures import IdSignatures, TextSignatures
+from keras_transformer.export.saved_model.encoder.signatures import (
+    EncoderIdSignatures,
+    EncoderTextSignatures,
+)
 from keras_transformer.export.saved_model.requests import (
-    Request,
+    SignatureInputs,
     prompt_values,
     requests_for,
     single_values,
@@ -69,7 +72,7 @@ class EncoderContent:
         return by_kind[self.settings.kind](sizes)
 
     @property
-    def requests(self) -> dict[str, Request]:
+    def requests(self) -> dict[str, SignatureInputs]:
         """A request for each signature."""
         values = single_values(self.tokenizer, masks=self._fills_masks)
         return requests_for(self.declared, {**values, **prompt_values(self.model.config.prompts)})
@@ -79,9 +82,9 @@ class EncoderContent:
         answers = EncoderAnswers(self.model, self.num_hypotheses)
         limit = self.settings.max_source_length
         if self.settings.kind == "ids":
-            return IdSignatures(answers, limit).make(self.declared)
+            return EncoderIdSignatures(answers, limit).make(self.declared)
         module.tokenizer = GraphTokenizer(self.tokenizer.model)
-        signatures = TextSignatures(answers, limit, module.tokenizer, self.tokenizer)
+        signatures = EncoderTextSignatures(answers, limit, module.tokenizer, self.tokenizer)
         return signatures.make(self.declared)
 
     def describe(self) -> dict[str, Any]:

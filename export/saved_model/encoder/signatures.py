@@ -17,7 +17,7 @@ from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 
 
-class IdSignatures:
+class EncoderIdSignatures:
     """Signatures from ids, without operators from outside TensorFlow.
 
     Ids have no begin and end tokens, and padding after a row's end. Ids that are out of range or
@@ -153,7 +153,7 @@ class IdSignatures:
         return tf.where(rows == special.eos, special.pad, rows)[:, :, :-1]
 
 
-class TextSignatures:
+class EncoderTextSignatures:
     """Signatures from texts, with the tokenizer in the graph; and that of the head from ids.
 
     Longer texts are cut.
@@ -168,7 +168,7 @@ class TextSignatures:
     def __init__(
         self, answers: EncoderAnswers, limit: int, reader: GraphTokenizer, tokenizer: Tokenizer
     ) -> None:
-        self._by_ids = IdSignatures(answers, limit)
+        self._by_ids = EncoderIdSignatures(answers, limit)
         self._config = answers.model.config
         self._special_ids = answers.special_ids
         self._reader = reader

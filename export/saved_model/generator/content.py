@@ -14,8 +14,15 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.export.inputs import check_inputs, in_float32
 from keras_transformer.export.saved_model.content import Settings
 from keras_transformer.export.saved_model.generator.generation import Generation
-from keras_transformer.export.saved_model.generator.signatures import IdSignatures, TextSignatures
-from keras_transformer.export.saved_model.requests import Request, requests_for, single_values
+from keras_transformer.export.saved_model.generator.signatures import (
+    GeneratorIdSignatures,
+    GeneratorTextSignatures,
+)
+from keras_transformer.export.saved_model.requests import (
+    SignatureInputs,
+    requests_for,
+    single_values,
+)
 from keras_transformer.generation.engine import check_generation, longest_prompt
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.memory import HypothesisSize
@@ -63,7 +70,7 @@ class GeneratorContent:
         return by_kind[self.settings.kind](sizes)
 
     @property
-    def requests(self) -> dict[str, Request]:
+    def requests(self) -> dict[str, SignatureInputs]:
         """A request for each signature."""
         return requests_for(self.declared, single_values(self.tokenizer))
 
@@ -73,9 +80,9 @@ class GeneratorContent:
         prompt = longest_prompt(self.search, longest, self.model.config.max_positions)
         generation = Generation(self.model, self.search, prompt or longest, longest)
         if self.settings.kind == "ids":
-            return IdSignatures(generation).make(self.declared)
+            return GeneratorIdSignatures(generation).make(self.declared)
         module.tokenizer = GraphTokenizer(self.tokenizer.model)
-        return TextSignatures(generation, module.tokenizer).make(self.declared)
+        return GeneratorTextSignatures(generation, module.tokenizer).make(self.declared)
 
     def describe(self) -> dict[str, Any]:
         """Returns the options that are fixed in the graph."""

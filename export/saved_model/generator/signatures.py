@@ -18,7 +18,7 @@ from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 
-class IdSignatures:
+class GeneratorIdSignatures:
     """Signatures from ids to ids, without operators from outside TensorFlow.
 
     Ids have no begin and end tokens, and padding after a row's end. Ids that are out of range or
@@ -76,7 +76,7 @@ class IdSignatures:
         return read_rows(ids, vocab_size, tf.shape(ids)[1], self._generation.special_ids)
 
 
-class TextSignatures:
+class GeneratorTextSignatures:
     """Signatures from text to text, with the tokenizer in the graph; and `generate_ids`.
 
     Of a longer prompt the model sees the end alone; of a text to be scored the beginning.
@@ -97,7 +97,7 @@ class TextSignatures:
             "generate_n_best": self.generate_n_best,
             "generate_with_options": self.generate_with_options,
             "score": self.score,
-            "generate_ids": IdSignatures(self._generation).generate_ids,
+            "generate_ids": GeneratorIdSignatures(self._generation).generate_ids,
         }
         made = traced(functions, declared)
         return {DEFAULT_SIGNATURE: made["generate"], **made}

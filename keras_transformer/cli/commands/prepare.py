@@ -12,7 +12,7 @@ from keras_transformer.data.sources.streams import PairStream, ParallelFiles, Si
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions(TextFiles):
+class TextsToPrepare(TextFiles):
     """Which text to prepare, and where to write it.
 
     Args:
@@ -64,11 +64,11 @@ class TextOptions(TextFiles):
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
-    text, options = read_fields(given, TextOptions), read_fields(given, PrepareOptions)
+    text, options = read_fields(given, TextsToPrepare), read_fields(given, PrepareOptions)
     train = open_stream(text, "train")
     if train is None:
         raise ValueError("there is no training text")
-    with flags_in_errors(TextOptions, PrepareOptions):
+    with flags_in_errors(TextsToPrepare, PrepareOptions):
         record = prepare(
             train,
             text.output,
@@ -89,12 +89,12 @@ def main(arguments: Sequence[str]) -> int:
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser("prepare", "Tokenize a corpus once, for training from disk.")
-    parser.add_fields(TextOptions, title="text")
+    parser.add_fields(TextsToPrepare, title="text")
     parser.add_fields(PrepareOptions, title="vocabulary and shards")
     return parser
 
 
-def open_stream(text: TextOptions, split: str) -> PairStream | None:
+def open_stream(text: TextsToPrepare, split: str) -> PairStream | None:
     """Returns the pairs or texts of "train" or "valid", or None if no files are given."""
     source, target, tsv, single = (
         getattr(text, f"{split}_{kind}") for kind in ("source", "target", "tsv", "text")

@@ -7,7 +7,7 @@ from typing import Literal
 from keras_transformer.cli.flags.products import Products
 from keras_transformer.text.tokenizer import check_vocab_size
 
-Task = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+TaskName = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
 Preset = Literal[
     "tiny",
     "small",
@@ -66,7 +66,7 @@ class RunOptions:
     """
 
     output: Path
-    task: Task = "translation"
+    task: TaskName = "translation"
     preset: Preset | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"

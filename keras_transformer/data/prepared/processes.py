@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from typing import Any
 
-Task = tuple[Callable[..., Any], tuple[Any, ...]]
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def run_tasks(pool: ProcessPoolExecutor, count: int, tasks: Iterable[Task]) -> Iterator[Any]:
+def run_tasks(pool: ProcessPoolExecutor, count: int, tasks: Iterable[Call]) -> Iterator[Any]:
     """Yields results in order of completion; draws only as many tasks as the processes can use.
 
     Args:

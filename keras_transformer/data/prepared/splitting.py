@@ -29,7 +29,7 @@ from keras_transformer.data.prepared.pieces import (
     read_segments,
     tokenize_piece,
 )
-from keras_transformer.data.prepared.processes import Task, run_tasks
+from keras_transformer.data.prepared.processes import Call, run_tasks
 from keras_transformer.data.prepared.record import Shard, Split
 from keras_transformer.data.sources.streams import PairStream
 from keras_transformer.whole_files import whole_file, write_text
@@ -49,7 +49,7 @@ class Workforce:
     workers: int
     say: Callable[[str], None]
 
-    def run(self, title: str, total: int, tasks: Iterator[Task]) -> None:
+    def run(self, title: str, total: int, tasks: Iterator[Call]) -> None:
         """Runs the tasks; those of the `total` parts that have no task are already done."""
         told = -1
         for done, _ in enumerate(run_tasks(self.pool, self.workers, tasks), start=1):
@@ -92,7 +92,7 @@ def make_split(
     total = settings.num_shards
     shards = [directory / f"{name}-{number:05d}-of-{total:05d}.tfrecord" for number in range(total)]
     records = [settings.directory / f"{path.name}.json" for path in shards]
-    tasks: Iterator[Task] = (
+    tasks: Iterator[Call] = (
         (put_together, (settings, len(pieces), number, shards[number], records[number]))
         for number in range(total)
         if not records[number].exists()
@@ -135,7 +135,7 @@ def describe_shard(path: Path, pairs: EncodedPairs) -> Shard:
     )
 
 
-def _piece_tasks(stream: PairStream, pieces: list[Path], settings: PieceSettings) -> Iterator[Task]:
+def _piece_tasks(stream: PairStream, pieces: list[Path], settings: PieceSettings) -> Iterator[Call]:
     if all(path.exists() for path in pieces):
         return
     pairs = stream.pairs()

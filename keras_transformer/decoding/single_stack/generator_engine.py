@@ -24,7 +24,7 @@ from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
 from keras_transformer.decoding.single_stack.parts import SharedDecoder
 from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
-from keras_transformer.generation.engine import Task, check_prompts, check_texts_fit
+from keras_transformer.generation.engine import CheckedPrompts, check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.search.memory import HypothesisSize
@@ -174,7 +174,9 @@ def _specs(options: SearchOptions, names: Iterable[str]) -> dict[str, tf.TensorS
     return {name: specs[name] for name in names}
 
 
-def _given(places: list[int], task: Task, options: SearchOptions) -> dict[str, np.ndarray]:
+def _given(
+    places: list[int], task: CheckedPrompts, options: SearchOptions
+) -> dict[str, np.ndarray]:
     """Returns the search's inputs for a batch."""
     prompts = [task.prompts[place] for place in places]
     given = {

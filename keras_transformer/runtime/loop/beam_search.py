@@ -11,7 +11,7 @@ from keras_transformer.runtime.loop.requests import (
     Ahead,
     Best,
     Ids,
-    Request,
+    SearchRequest,
     Steps,
     Values,
     float32_penalty,
@@ -27,7 +27,7 @@ from keras_transformer.search.options import Candidate
 class BeamSearch:
     """Searches one batch; `run` may be called once.
 
-    S is the number of sentences still in the batch, W the beams of each: `Request.beams` before the
+    S is the number of sentences still in the batch, W the beams of each: `request.beams` before the
     first token, then `beam_size`.
 
     Args:
@@ -35,7 +35,7 @@ class BeamSearch:
         request: The sentences and the options.
     """
 
-    def __init__(self, steps: Steps, request: Request) -> None:
+    def __init__(self, steps: Steps, request: SearchRequest) -> None:
         self._steps = steps
         self._options = request.options
         self._constraints = Constraints(request)

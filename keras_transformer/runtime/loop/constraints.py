@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.runtime.loop.requests import Best, Ids, Request, Rows, Values
+from keras_transformer.runtime.loop.requests import Best, Ids, Rows, SearchRequest, Values
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
@@ -24,7 +24,7 @@ class Constraints:
         last_end: The first step at which every sentence may end.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: SearchRequest) -> None:
         self._options = request.options
         self._eos = request.special_ids.eos
         self._never = request.special_ids.never_generated

@@ -13,7 +13,7 @@ from keras_transformer.runtime.loop.requests import (
     Best,
     First,
     Ids,
-    Request,
+    SearchRequest,
     Steps,
     Values,
     float32_penalty,
@@ -46,7 +46,7 @@ class OneByOne:
         streams: Whether each step's tokens are wanted as soon as they are known.
     """
 
-    def __init__(self, steps: Steps, request: Request, *, streams: bool = False) -> None:
+    def __init__(self, steps: Steps, request: SearchRequest, *, streams: bool = False) -> None:
         self._steps = steps
         self._streams = streams
         self._request = request

@@ -1,4 +1,4 @@
-"""What the searches share: the `Request` of a batch, the decoder as `Steps`, and the helpers
+"""What the searches share: the `SearchRequest` of a batch, the decoder as `Steps`, and the helpers
 between them. A search knows nothing of models, graphs or caches.
 """
 
@@ -66,7 +66,7 @@ class Ahead(NamedTuple):
 class Steps(Protocol):
     """A batch of sentences being decoded step by step, the rows of a sentence side by side.
 
-    It starts with `Request.beams` rows a sentence. `first`, `best` and `logits` each take the
+    It starts with `SearchRequest.beams` rows a sentence. `first`, `best` and `logits` each take the
     newest token of every row and make one step; `several` and `several_best` make one or more. A
     search that calls `first` or `several` keeps one row a sentence and calls none of the `best`.
     """
@@ -188,7 +188,7 @@ LEAVING_SHARE = 0.25
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Request:
+class SearchRequest:
     """A batch of sentences and the options of their search.
 
     Args:

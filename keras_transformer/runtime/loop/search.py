@@ -2,7 +2,7 @@
 
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Request, Steps
+from keras_transformer.runtime.loop.requests import SearchRequest, Steps
 from keras_transformer.search.options import Candidate, SearchOptions
 
 
@@ -11,7 +11,7 @@ def needs_ranking(options: SearchOptions) -> bool:
     return options.sample or _needs_beams(options)
 
 
-def search(steps: Steps, request: Request) -> list[list[Candidate]]:
+def search(steps: Steps, request: SearchRequest) -> list[list[Candidate]]:
     """Returns up to `num_hypotheses` candidates of each sentence, best first, or its samples.
 
     There are fewer only if fewer are possible.

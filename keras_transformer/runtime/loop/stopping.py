@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.runtime.loop.requests import Ids, Request, Rows
+from keras_transformer.runtime.loop.requests import Ids, Rows, SearchRequest
 from keras_transformer.search.stops import Stops, StopWatch
 
 
@@ -18,7 +18,7 @@ class RowWatches:
         samples: Rows of each sentence.
     """
 
-    def __init__(self, request: Request, stops: Stops, samples: int) -> None:
+    def __init__(self, request: SearchRequest, stops: Stops, samples: int) -> None:
         prefixes = [row for row in _prefixes(request) for _ in range(samples)]
         self._watches = [stops.watch(prefix) for prefix in prefixes]
         self._begins = [len(prefix) for prefix in prefixes]
@@ -60,7 +60,7 @@ class BeamWatches:
         stops: Its stops.
     """
 
-    def __init__(self, request: Request, stops: Stops) -> None:
+    def __init__(self, request: SearchRequest, stops: Stops) -> None:
         prefixes = _prefixes(request)
         self._watches: list[list[StopWatch]] = [
             [stops.watch(prefix)] * request.beams for prefix in prefixes
@@ -95,5 +95,5 @@ class BeamWatches:
         self._begins = [self._begins[sentence] for sentence in kept]
 
 
-def _prefixes(request: Request) -> Sequence[Sequence[int]]:
+def _prefixes(request: SearchRequest) -> Sequence[Sequence[int]]:
     return request.prefixes or [()] * len(request.limits)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.runtime.loop.requests import Ids, Rows, keep_rows, rows_of, take_beams
 from keras_transformer.runtime.onnx_graphs.memory import Block, Memory
 
@@ -18,7 +18,7 @@ BLOCK_TOKENS = 16
 _KINDS = ("cache_key_", "cache_value_", "cache_state_")
 
 
-def cache_inputs(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+def cache_inputs(inputs: Sequence[GraphTensor]) -> list[GraphTensor]:
     """Returns a decoder's cache inputs: all keys, all values, or all states."""
     return [spec for kind in _KINDS for spec in inputs if spec.name.startswith(kind)]
 
@@ -48,7 +48,7 @@ class KeyValueCache:
 
     def __init__(
         self,
-        inputs: Sequence[TensorSpec],
+        inputs: Sequence[GraphTensor],
         sentences: int,
         capacity: int,
         limit: int,
@@ -152,7 +152,7 @@ class KeyValueCache:
         ]
 
 
-def bytes_of_row(inputs: Sequence[TensorSpec], tokens: int) -> int:
+def bytes_of_row(inputs: Sequence[GraphTensor], tokens: int) -> int:
     """Returns the bytes that one row takes in all buffers together.
 
     Args:
@@ -164,7 +164,7 @@ def bytes_of_row(inputs: Sequence[TensorSpec], tokens: int) -> int:
     )
 
 
-def _buffer_shape(spec: TensorSpec, rows: int, tokens: int) -> tuple[int, ...]:
+def _buffer_shape(spec: GraphTensor, rows: int, tokens: int) -> tuple[int, ...]:
     _, heads, places, width = spec.shape
     return rows, int(heads), tokens if isinstance(places, str) else places, int(width)
 

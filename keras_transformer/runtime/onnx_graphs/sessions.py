@@ -6,7 +6,7 @@ from typing import Any
 
 from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.cores import available_cores
@@ -150,7 +150,7 @@ def _give_weights(
 
 
 def _check_tensors(
-    path: Path, kind: str, found: Sequence[Any], expected: Sequence[TensorSpec]
+    path: Path, kind: str, found: Sequence[Any], expected: Sequence[GraphTensor]
 ) -> None:
     """Compares what onnxruntime found in a graph with its manifest entry."""
     names = [value.name for value in found]

@@ -19,7 +19,7 @@ from keras_transformer.serving.http.exchange import (
     error_response,
 )
 from keras_transformer.serving.http.front.access import Access
-from keras_transformer.serving.http.front.names import Names
+from keras_transformer.serving.http.front.names import HostNames
 from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
 from keras_transformer.serving.http.openapi import describe
@@ -65,7 +65,7 @@ def build_app(service: Service, options: ServeOptions, keys: ApiKeys | None) -> 
         exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
     )
     first = PredictFirst(framework, Predict(service), names)
-    named = Names(Access(first, service, options, keys), service, options)
+    named = HostNames(Access(first, service, options, keys), service, options)
     return _ClosingWhenDraining(named, service)
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.journal import Entry, Journal
+from keras_transformer.serving.journal import Journal, JournalEntry
 from keras_transformer.serving.models.inputs import check_inputs
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.running import before
@@ -30,7 +30,7 @@ class RequestReader:
         model: Served,
         signature: Signature,
         inputs: Arrays,
-        entry: Entry,
+        entry: JournalEntry,
         until: float,
     ) -> Request:
         """Reads the inputs of a signature.
@@ -68,7 +68,7 @@ class RequestReader:
         text: str,
         target_prefix: str,
         languages: tuple[str, str],
-        entry: Entry,
+        entry: JournalEntry,
     ) -> Request:
         """Reads one text; arguments as for `Service.stream`.
 
@@ -84,7 +84,7 @@ class RequestReader:
         self._count(entry, len(request.rows))
         return request
 
-    def _count(self, entry: Entry, sentences: int) -> None:
+    def _count(self, entry: JournalEntry, sentences: int) -> None:
         """Records how many sentences a request has; refuses too many."""
         entry.sentences = sentences
         if sentences > self._max_sentences:

@@ -8,13 +8,15 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from keras_transformer.serving.journal import Entry
+from keras_transformer.serving.journal import JournalEntry
 from keras_transformer.serving.models.served import Run, Streaming
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.sentences import Passage, gap_before
 
 
-async def run_rows(loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: Entry) -> list[Any]:
+async def run_rows(
+    loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: JournalEntry
+) -> list[Any]:
     """Runs rows in batches with those of other requests, and notes how long they waited."""
     if not rows:
         return []
@@ -24,7 +26,7 @@ async def run_rows(loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: 
 
 
 async def stream_row(
-    loaded: LoadedVersion, model: Streaming, row: Any, entry: Entry, until: float
+    loaded: LoadedVersion, model: Streaming, row: Any, entry: JournalEntry, until: float
 ) -> AsyncGenerator[str, None]:
     """Yields a row's greedy answer piece by piece.
 

@@ -27,7 +27,7 @@ from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrit
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.run.training_run import Verbose, run_training
 from keras_transformer.training.tasks.training_data import Vocabulary
-from keras_transformer.training.tasks.translation import Translation
+from keras_transformer.training.tasks.translation import TranslationTask
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.training.word_level.teacher_run import WordLevel
 
@@ -125,7 +125,7 @@ def train(
     vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
     start.check_preset(preset, overrides or {})
     overrides = {**start.model_fields(preset), **(overrides or {})}
-    task = Translation(
+    task = TranslationTask(
         corpus,
         start,
         Vocabulary(vocab_size, tokenizer_type, joint_vocabulary),

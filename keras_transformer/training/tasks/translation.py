@@ -36,7 +36,7 @@ from keras_transformer.training.word_level.teacher_run import WordLevel
 
 
 @dataclass(frozen=True)
-class Translation:
+class TranslationTask:
     """The task of `train`; `Task` describes the methods.
 
     Attributes:

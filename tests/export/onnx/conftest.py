@@ -8,7 +8,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.runtime.onnx_graphs.operators import operators_library
@@ -18,9 +18,9 @@ Values = Mapping[str, tuple[str, tuple[int | str, ...]]]
 Run = Callable[..., list[np.ndarray]]
 
 
-def specs(values: Values) -> list[TensorSpec]:
+def specs(values: Values) -> list[GraphTensor]:
     return [
-        TensorSpec(name=name, dtype=dtype, shape=shape) for name, (dtype, shape) in values.items()
+        GraphTensor(name=name, dtype=dtype, shape=shape) for name, (dtype, shape) in values.items()
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.weights_file import save_graphs
 
@@ -18,7 +18,7 @@ MATRIX = np.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(np.floa
 
 def graph(factor: float) -> onnx.ModelProto:
     """Multiplies by a matrix, then by a number."""
-    x, y = (TensorSpec(name=name, dtype="float32", shape=("rows", WIDTH)) for name in "xy")
+    x, y = (GraphTensor(name=name, dtype="float32", shape=("rows", WIDTH)) for name in "xy")
     made = GraphBuilder([x], opset=18)
     found = made.op("MatMul", "x", MATRIX)
     made.output("y", made.op("Mul", found, np.float32(factor)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.constraints import Constraints
-from keras_transformer.runtime.loop.requests import Best, Request
+from keras_transformer.runtime.loop.requests import Best, SearchRequest
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
@@ -20,7 +20,9 @@ VOCABULARY = 9
 def constraints(sentences: int = 1, prefixes: Any = (), **options: Any) -> Constraints:
     chosen = SearchOptions(**options)
     limits = [chosen.max_length] * sentences
-    request = Request(options=chosen, special_ids=SPECIAL_IDS, limits=limits, prefixes=prefixes)
+    request = SearchRequest(
+        options=chosen, special_ids=SPECIAL_IDS, limits=limits, prefixes=prefixes
+    )
     return Constraints(request)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.one_by_one import OneByOne
-from keras_transformer.runtime.loop.requests import Ahead, Best, First, Request
+from keras_transformer.runtime.loop.requests import Ahead, Best, First, SearchRequest
 from keras_transformer.runtime.loop.search import search
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
 from keras_transformer.search.options import SearchOptions, length_penalty
@@ -128,7 +128,7 @@ def run(
     """Searches; per sentence (ids, score, log-probability)."""
     chosen = SearchOptions(**options)
     lengths = source_lengths or [1] * len(logits)
-    request = Request(
+    request = SearchRequest(
         options=chosen,
         special_ids=SPECIAL_IDS,
         limits=[chosen.limit(length) for length in lengths],
@@ -188,7 +188,7 @@ def test_a_prompt_is_where_a_search_begins(
     logits = random.standard_normal((4, 9, 9, 9)).astype(np.float32)
     chosen = SearchOptions(max_length=5, **options)
     lengths = list(map(len, PROMPTS))
-    request = Request(
+    request = SearchRequest(
         options=chosen,
         special_ids=SPECIAL_IDS,
         limits=[length + 5 for length in lengths],
@@ -305,7 +305,7 @@ def test_a_stream_without_a_token_to_go_on_with_ends(sample: bool) -> None:
         sample=sample,
         seed=1 if sample else None,
     )
-    request = Request(
+    request = SearchRequest(
         options=options,
         special_ids=SpecialIds(pad=8),
         limits=[5],
@@ -364,7 +364,7 @@ def test_finished_sentences_leave_the_batch(beam_size: int) -> None:
     for sentence in range(8):
         logits[sentence, : sentence + 1, :, 4] = 0
         logits[sentence, sentence + 1 :, :, 3] = 0
-    request = Request(
+    request = SearchRequest(
         options=SearchOptions(max_length=9, beam_size=beam_size, early_stopping="first"),
         special_ids=SPECIAL_IDS,
         limits=[9] * 8,
@@ -400,7 +400,7 @@ def test_greedy_search_without_scores_takes_the_same_tokens() -> None:
     found = [
         search(
             ScriptedSteps(logits),
-            Request(
+            SearchRequest(
                 options=options, special_ids=SPECIAL_IDS, limits=[6] * 5, with_scores=with_scores
             ),
         )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, RuntimeException
 
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
 
 Run = Callable[..., list[np.ndarray]]
 NAN = float("nan")
@@ -176,7 +176,7 @@ HEADS: dict[str, tuple[str, list[np.ndarray], list[np.ndarray], int]] = {
 def best(run: Run, head: str, states: np.ndarray, **changed: list[np.ndarray]) -> list[np.ndarray]:
     name, between, behind, outputs = HEADS[head]
     between, behind = changed.get("between", between), changed.get("behind", behind)
-    vocabulary = [*changed.get("screen", Screen.of(MATRIX)), *behind]
+    vocabulary = [*changed.get("screen", ByteScreen.of(MATRIX)), *behind]
     inputs = [states, *between, *vocabulary]
     stored = range(len(inputs) - len(vocabulary), len(inputs))
     return run(name, inputs, outputs, stored, vocabulary=VOCABULARY)
@@ -203,7 +203,7 @@ def test_states_that_are_no_numbers_have_no_best_tokens(
 def test_tokens_of_which_bytes_are_no_numbers_are_refused(
     run: Run, head: str, value: float, token: int | slice
 ) -> None:
-    screen = [*Screen.of(MATRIX)]
+    screen = [*ByteScreen.of(MATRIX)]
     screen[2][:, 0, token] = value
     with pytest.raises((InvalidArgument, RuntimeException), match="bounds must be finite"):
         best(run, head, np.ones((40, WIDTH), np.float32), screen=screen)

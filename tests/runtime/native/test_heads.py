@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
 from keras_transformer.export.onnx.quantize.int8_matrices import quantize_lines
 
 Run = Callable[..., list[np.ndarray]]
@@ -17,7 +17,7 @@ WIDTH, VOCABULARY = 42, 701
 
 
 def best_token(run: Run, states: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    inputs = [states, *Screen.of(matrix), matrix]
+    inputs = [states, *ByteScreen.of(matrix), matrix]
     [ids] = run("BestToken", inputs, stored=(1, 2, 3, 4), vocabulary=len(matrix))
     return ids
 
@@ -51,7 +51,7 @@ def test_a_large_matrix_is_searched_by_several_threads(run: Run) -> None:
     states[0] = 3 * matrix[30_000]
     [ids] = run(
         "BestToken",
-        [states, *Screen.of(matrix), matrix],
+        [states, *ByteScreen.of(matrix), matrix],
         stored=(1, 2, 3, 4),
         vocabulary=len(matrix),
     )
@@ -66,7 +66,7 @@ def test_without_the_matrix_the_products_of_bytes_decide(
     matrix = vocabularies.matrix(kind, VOCABULARY, WIDTH)
     values, scales = quantize_lines(matrix, axis=0, summed=True)
     states = vocabularies.states(seed, rows, 1.0, matrix)
-    inputs = [states, *Screen.packed(values, scales)]
+    inputs = [states, *ByteScreen.packed(values, scales)]
     [ids] = run("BestToken", inputs, stored=(1, 2, 3), vocabulary=len(matrix))
     found, _ = run("QuantizeRows", [states], outputs=2, middle=128)
     sums = (found.astype(np.int32) - 128) @ values.T.astype(np.int32)
@@ -150,7 +150,7 @@ def test_continuations_of_states_are_those_of_their_products_with_bytes(
     )
     states = random.normal(0, 1, (batch * beams, WIDTH)).astype(np.float32)
     totals = random.normal(-5, 3, (batch, beams)).astype(np.float32)
-    screen = Screen.packed(values, scales)
+    screen = ByteScreen.packed(values, scales)
 
     def ranked(states: np.ndarray, totals: np.ndarray) -> list[np.ndarray]:
         inputs = [states, totals, np.array([count]), *screen]
@@ -184,7 +184,7 @@ def test_inputs_that_do_not_fit_are_refused(
 
 def test_a_matrix_of_another_size_is_refused(run: Run) -> None:
     matrix = np.ones((20, 8), np.float32)
-    screen = list(Screen.of(matrix))
+    screen = list(ByteScreen.of(matrix))
     states: list[Any] = [np.ones((1, 65), np.float32)]
     with pytest.raises(Exception, match=r"bytes must have the shape \(2, 32, 16, 4, \)"):
         run("BestToken", states + screen, stored=(1, 2, 3), vocabulary=20)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.entries import Graph, TensorSpec
+from keras_transformer.artefact.entries import Graph, GraphTensor
 from keras_transformer.artefact.manifest import GRAPHS
 from keras_transformer.export import Manifest, export_onnx
 from keras_transformer.export.onnx.quantize import int8
@@ -98,24 +98,24 @@ def artefact(
         return export_onnx(make_model(), tokenizer, path, target="native", quantize=quantize)
 
 
-def fitting(spec: TensorSpec, sizes: dict[str, int] = SIZES) -> np.ndarray:
+def fitting(spec: GraphTensor, sizes: dict[str, int] = SIZES) -> np.ndarray:
     shape = [size if isinstance(size, int) else sizes[size] for size in spec.shape]
     if spec.name.startswith(("cross", "cache_key", "cache_value")):
         return np.linspace(-1, 1, int(np.prod(shape)), dtype=spec.dtype).reshape(shape)
     return np.full(shape, FITTING.get(spec.name, 1), spec.dtype)
 
 
-def every_input(artefact: Path, described: Graph) -> list[TensorSpec]:
+def every_input(artefact: Path, described: Graph) -> list[GraphTensor]:
     """A graph's inputs, those with defaults as well."""
     graph = onnx.load(artefact / described.file, load_external_data=False).graph
     defaults = {tensor.name: tensor for tensor in graph.initializer}
     optional = [defaults[value.name] for value in graph.input if value.name in defaults]
-    specs = [TensorSpec(name=one.name, dtype="int32", shape=tuple(one.dims)) for one in optional]
+    specs = [GraphTensor(name=one.name, dtype="int32", shape=tuple(one.dims)) for one in optional]
     return [*described.inputs, *specs]
 
 
 @st.composite
-def hostile(draw: st.DrawFn, specs: list[TensorSpec]) -> Inputs:
+def hostile(draw: st.DrawFn, specs: list[GraphTensor]) -> Inputs:
     """Inputs that fit but for the size of an axis wherever it is, or for some shapes and values."""
     axes = sorted({axis for spec in specs for axis in spec.shape if isinstance(axis, str)})
     other = draw(st.sampled_from([{}, {}, *({axis: n} for axis in axes for n in (0, 1, 7))]))

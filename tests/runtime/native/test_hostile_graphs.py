@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
-from keras_transformer.export.onnx.quantize.byte_screen import Screen
+from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 Run = Callable[..., list[np.ndarray]]
@@ -35,7 +35,7 @@ CACHES = [floats(4, 2, 3, 8), floats(4, 2, 3, 8)]
 STEP = [np.array([2], np.int32), np.zeros((2, 2, 3), np.int32)]
 SOURCE = [floats(2, 2, 3, 8), floats(2, 2, 3, 8), ints(2, 3)]
 COUNT = np.array([5])
-SCREEN = [*Screen.of(floats(VOCABULARY, 16))]
+SCREEN = [*ByteScreen.of(floats(VOCABULARY, 16))]
 LISTS = [np.arange(6, dtype=np.int32), np.ones((2, 3), np.int32)]
 NORM = [floats(16), floats(16)]
 ROWS = [floats(4, 16), floats(4, 16)]

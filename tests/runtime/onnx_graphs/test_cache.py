@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.runtime.onnx_graphs.cache import (
     BLOCK_TOKENS,
     KeyValueCache,
@@ -17,7 +17,7 @@ from keras_transformer.runtime.onnx_graphs.memory import Memory
 
 # Key and value of one layer, of different widths: (rows, heads, cache_length, width).
 INPUTS = [
-    TensorSpec(name=name, dtype="float32", shape=("rows", 2, "cache_length", width))
+    GraphTensor(name=name, dtype="float32", shape=("rows", 2, "cache_length", width))
     for name, width in (("cache_key_0", 3), ("cache_value_0", 5))
 ]
 
@@ -127,7 +127,7 @@ def test_unused_places_are_finite() -> None:
             cache.keep(np.array([1]), step + 1)
 
 
-STATES = [TensorSpec(name="cache_state_0", dtype="float32", shape=("rows", 1, 2, 3))]
+STATES = [GraphTensor(name="cache_state_0", dtype="float32", shape=("rows", 1, 2, 3))]
 
 
 @given(

@@ -36,7 +36,10 @@ from keras_transformer.serving.settings import ServeOptions
 SHOUT = Signature(
     "serving_default",
     (TensorSpec("text", "string", (None,)),),
-    (TensorSpec("translation", "string", (None,)), TensorSpec("score", "float32", (None,))),
+    (
+        TensorSpec("translation", "string", (None,)),
+        TensorSpec("score", "float32", (None,)),
+    ),
 )
 OTHER = dataclasses.replace(SHOUT, name="other")
 GRAPHS = {"family": "encoder-decoder", "target": "native"}

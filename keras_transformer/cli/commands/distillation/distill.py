@@ -13,7 +13,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.cli.artefact import open_tokenizers
 from keras_transformer.cli.commands.distillation.teacher import (
-    Teacher,
+    GivenTeacher,
     TeachingOptions,
     export_fastest,
 )
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     limit_threads(threads)
     data, teaching = read_fields(given, DataOptions), read_fields(given, TeachingOptions)
     student = read_fields(given, StudentOptions)
-    teacher = Teacher.open(given.run, teaching)
+    teacher = GivenTeacher.open(given.run, teaching)
     teaching = replace(teaching, word_level=_word_level(given, teaching, teacher, student))
     preset = student.preset or teacher.student_preset
     recipe = _recipe(data, teaching, preset)
@@ -160,7 +160,7 @@ def _check_begun(teaching: TeachingOptions, settings: dict[str, Any]) -> None:
 
 
 def _word_level(
-    given: Namespace, teaching: TeachingOptions, teacher: Teacher, student: StudentOptions
+    given: Namespace, teaching: TeachingOptions, teacher: GivenTeacher, student: StudentOptions
 ) -> float:
     """Returns the share that was given, or the usual one unless another flag forbids it."""
     if teaching.word_level is not None:
@@ -170,7 +170,7 @@ def _word_level(
 
 
 def _translate(
-    teacher: Teacher,
+    teacher: GivenTeacher,
     sources: Sequence[str],
     made_by: dict[str, Any],
     teaching: TeachingOptions,
@@ -198,7 +198,9 @@ def _translate(
     return found
 
 
-def _compare(teacher: Teacher, corpus: Corpus, teaching: TeachingOptions) -> list[dict[str, Any]]:
+def _compare(
+    teacher: GivenTeacher, corpus: Corpus, teaching: TeachingOptions
+) -> list[dict[str, Any]]:
     """Prints and returns BLEU and speed of teacher and student on the validation pairs."""
     from keras_transformer.runtime.translator import OnnxTranslator
 
@@ -229,7 +231,7 @@ def _recipe(data: DataOptions, teaching: TeachingOptions, preset: str) -> Recipe
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser("distill", "Train a small, fast model on what a trained one translates.")
-    parser.add_positional("run", "Teacher: a finished training run, or an exported artefact.")
+    parser.add_positional("run", "GivenTeacher: a finished training run, or an exported artefact.")
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(TeachingOptions, title="teaching")
     parser.add_fields(StudentOptions, title="student")

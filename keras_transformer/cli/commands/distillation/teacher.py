@@ -78,7 +78,7 @@ class TeachingOptions:
 
 
 @dataclass(frozen=True)
-class Teacher:
+class GivenTeacher:
     """The model that teaches, a run or an artefact.
 
     Attributes:
@@ -94,7 +94,7 @@ class Teacher:
     width: int
 
     @classmethod
-    def open(cls, path: Path, teaching: TeachingOptions) -> "Teacher":
+    def open(cls, path: Path, teaching: TeachingOptions) -> "GivenTeacher":
         """Checks what is given, without loading it."""
         require_family(path, "encoder-decoder")
         manifest = path / MANIFEST_FILE

@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 _FORWARDED = b"x-forwarded-"
 
 
-class Names:
+class HostNames:
     """Refuses requests for other hosts; gives an application what clients see as scheme, host and
     path prefix.
 

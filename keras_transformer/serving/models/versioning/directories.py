@@ -13,7 +13,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 _VERSION_NAME = re.compile(r"[0-9]+")
 
 
-class Found(NamedTuple):
+class FoundVersions(NamedTuple):
     """The version directories of a model.
 
     Attributes:
@@ -33,7 +33,7 @@ class Found(NamedTuple):
         return f" Ignored, as a version's number is at most {MAX_VERSION}: {names}."
 
 
-def find_versions(directory: Path) -> Found:
+def find_versions(directory: Path) -> FoundVersions:
     """Returns the directories that are named by numbers.
 
     Raises:
@@ -42,7 +42,7 @@ def find_versions(directory: Path) -> Found:
     numbered = [
         path for path in directory.iterdir() if _VERSION_NAME.fullmatch(path.name) and path.is_dir()
     ]
-    return Found(
+    return FoundVersions(
         {int(path.name): path for path in numbered if is_version(path.name)},
         sorted(path.name for path in numbered if not is_version(path.name)),
     )

@@ -7,11 +7,11 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.numpy_helper import from_array, to_array
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, digest, integers
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 
-X, Y = (TensorSpec(name=name, dtype="float32", shape=("rows", 3)) for name in "xy")
+X, Y = (GraphTensor(name=name, dtype="float32", shape=("rows", 3)) for name in "xy")
 
 
 def test_equal_arrays_are_stored_once_and_others_apart() -> None:

@@ -10,10 +10,10 @@ import tensorflow as tf
 import tf2onnx
 from onnx.numpy_helper import to_array
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.tracing import converted
 
-X, Y = (TensorSpec(name=name, dtype="float32", shape=("rows", 6)) for name in "xy")
+X, Y = (GraphTensor(name=name, dtype="float32", shape=("rows", 6)) for name in "xy")
 MATRIX, HEADS, BIAS, UNREAD = (
     keras.Variable(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
     for shape in ((7, 6), (6, 2, 3), (2, 3), (40, 50))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
@@ -66,7 +66,7 @@ def test_in_bytes_a_bias_loses_less_than_a_step(seed: int, spread: float, make_h
     parts = make_head(
         0.1 * random.standard_normal((WIDTH, 60)), spread * random.standard_normal(60)
     )
-    graph = GraphBuilder([TensorSpec(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
+    graph = GraphBuilder([GraphTensor(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
     _, matrix = vocabulary_product(graph, parts, "states")
     values, steps = Int8().lines(matrix, 0, summed=True)
     found = values[:, WIDTH:].sum(axis=1) * steps
@@ -78,7 +78,7 @@ def test_in_bytes_a_bias_loses_less_than_a_step(seed: int, spread: float, make_h
 def test_a_token_that_a_bias_forbids_has_a_finite_row(bias: float, make_head: Any) -> None:
     random = np.random.default_rng(0)
     biases = np.where(np.arange(60) == 7, bias, random.standard_normal(60))
-    graph = GraphBuilder([TensorSpec(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
+    graph = GraphBuilder([GraphTensor(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
     parts = make_head(random.standard_normal((WIDTH, 60)), biases)
     _, matrix = vocabulary_product(graph, parts, "states")
     sums = matrix[:, WIDTH:].sum(axis=1)

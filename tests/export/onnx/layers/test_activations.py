@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from keras_transformer.artefact.entries import TensorSpec
+from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.layers.activations import Activation
 from keras_transformer.layers.variants.activations import activation_named
@@ -56,7 +56,7 @@ def test_a_function_of_one_s_own_is_converted(apply: Any) -> None:
 
 
 def test_one_that_is_converted_is_written_no_newer_than_tf2onnx_knows() -> None:
-    graph = GraphBuilder([TensorSpec(name="x", dtype="float32", shape=("rows", WIDTH))], 19)
+    graph = GraphBuilder([GraphTensor(name="x", dtype="float32", shape=("rows", WIDTH))], 19)
     with pytest.raises(ValueError, match="opset must be at most 18 .* activations .*, got 19"):
         Activation(graph, activation_named("mish"), WIDTH)("x")
     Activation(graph, activation_named("gelu"), WIDTH)("x")

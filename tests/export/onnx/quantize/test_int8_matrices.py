@@ -65,7 +65,7 @@ def test_no_value_moves_by_more_than_half_a_step(
     [
         largest_sums,
         Screen.of,
-        byte_screen.Screen.of,
+        byte_screen.ByteScreen.of,
         lambda matrix: quantize_lines(matrix, 0, summed=True),
         lambda matrix: quantize_lines(matrix, 1, summed=True),
     ],
