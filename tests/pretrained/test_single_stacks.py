@@ -21,6 +21,8 @@ from tools.covering import sampled
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks"
 ENCODERS = (
+    "albert",
+    "albert_classes",
     "bert",
     "bert_classes",
     "distilbert",

@@ -20,6 +20,7 @@ def make_all() -> dict[str, bytes]:
     """Returns the files' bytes by the name of the model whose kind they are."""
     texts = _sentences()
     made = {"wordpiece": _wordpiece(texts), "roberta": _roberta(texts), "gpt2": _gpt2(texts)}
+    made["albert"] = _albert(texts)
     return {name: one.to_str().encode() for name, one in made.items()}
 
 
@@ -55,6 +56,29 @@ def _roberta(texts: list[str]) -> tokenizers.Tokenizer:
 
 def _gpt2(texts: list[str]) -> tokenizers.Tokenizer:
     return _byte_level(texts, ["<|endoftext|>"])
+
+
+def _albert(texts: list[str]) -> tokenizers.Tokenizer:
+    one = tokenizers.Tokenizer(models.Unigram())
+    one.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace("``", '"'),
+            normalizers.Replace("''", '"'),
+            normalizers.NFKD(),
+            normalizers.StripAccents(),
+            normalizers.Lowercase(),
+        ]
+    )
+    one.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    )
+    one.decoder = decoders.Metaspace()
+    special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=SIZE, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    one.train_from_iterator(texts, trainer)
+    return one
 
 
 def _byte_level(texts: list[str], special: list) -> tokenizers.Tokenizer:

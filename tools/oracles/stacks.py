@@ -22,6 +22,7 @@ from tools.oracles.translators import randomize
 from tools.oracles.vocabularies import (
     BART_NAMES,
     BART_SPECIAL,
+    albert_pieces,
     byte_level,
     mpnet_wordpiece,
     train_pieces,
@@ -69,6 +70,16 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         config = transformers.MPNetConfig(vocab_size=len(tokenizer), num_labels=3, **ENCODER)
         head = {"mpnet": "MaskedLM", "mpnet_classes": "SequenceClassification"}[name]
         model = getattr(transformers, f"MPNetFor{head}")(config)
+    elif name.startswith("albert"):
+        tokenizer = albert_pieces(path / "spiece.model", texts, PIECES)
+        # Two groups of a block, or a group of two.
+        groups = {"num_hidden_layers": 4, "num_hidden_groups": 2}
+        if name == "albert_classes":
+            groups = {"num_hidden_layers": 2, "inner_group_num": 2}
+        sizes = {**ENCODER, **groups, "embedding_size": 12}
+        config = transformers.AlbertConfig(vocab_size=len(tokenizer), num_labels=3, **sizes)
+        head = {"albert": "MaskedLM", "albert_classes": "SequenceClassification"}[name]
+        model = getattr(transformers, f"AlbertFor{head}")(config)
     elif name.startswith("distilbert"):
         tokenizer = wordpiece(texts, PIECES, lowercase=False)
         sizes = {"dim": WIDTH, "hidden_dim": HIDDEN, "n_heads": HEADS, "n_layers": LAYERS}
@@ -188,7 +199,7 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
 
 GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_prefix": False}
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
-ENCODERS = ("bert", "roberta", "distilbert", "mpnet")
+ENCODERS = ("bert", "roberta", "distilbert", "mpnet", "albert")
 CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")
 NAMES = (*ENCODERS, *CLASSIFIERS, "xlm_roberta", *DECODERS)
 

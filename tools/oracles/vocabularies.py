@@ -71,6 +71,20 @@ def mpnet_wordpiece(texts: list[str], size: int) -> Any:
     return transformers.MPNetTokenizer(vocab=ids)
 
 
+def albert_pieces(path: Path, texts: list[str], size: int) -> Any:
+    """Trains ALBERT's kind of vocabulary: SentencePiece's unigrams of texts without capitals.
+
+    The file at `path` goes again, as a tokenizer of Hugging Face saves it in its own.
+    """
+    special = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
+    names = ["[CLS]", "[SEP]", "[MASK]"]
+    lowered = [text.lower() for text in texts]
+    pieces = train_pieces(path, lowered, size, control_symbols=names, **special)
+    scored = [(pieces.id_to_piece(one), pieces.get_score(one)) for one in range(len(pieces))]
+    path.unlink()
+    return transformers.AlbertTokenizer(vocab=scored)
+
+
 def wordpiece(texts: list[str], size: int, *, lowercase: bool) -> Any:
     """Trains BERT's kind of vocabulary."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))

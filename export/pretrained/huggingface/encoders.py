@@ -1,4 +1,4 @@
-"""Encoders alone as Hugging Face's BERT, RoBERTa, DistilBERT and MPNet, with their heads."""
+"""Encoders alone as Hugging Face's BERT, RoBERTa, DistilBERT, MPNet and ALBERT, with heads."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -107,6 +107,13 @@ def _check_mpnet(outgoing: Outgoing) -> None:
     _check_masked_head(config, "MPNetForMaskedLM")
 
 
+def _check_albert(outgoing: Outgoing) -> None:
+    config, name = outgoing.config, "AlbertModel"
+    _check_bert(outgoing, name)
+    if config.embedding_dim is None:
+        raise ValueError(f"{name} needs embedding_dim and its linear layer, got None.")
+
+
 def _check_masked_head(config: Any, name: str) -> None:
     if config.head == "masked_lm" and config.activation != "gelu":
         raise ValueError(f"{name} needs activation='gelu' in its head, got {config.activation!r}.")
@@ -161,6 +168,18 @@ def _mpnet_config(outgoing: Outgoing) -> dict[str, Any]:
     fields = _bert_config(outgoing, "mpnet", "MPNet")
     del fields["type_vocab_size"]
     return {**fields, "relative_attention_num_buckets": outgoing.config.relative_buckets}
+
+
+def _albert_config(outgoing: Outgoing) -> dict[str, Any]:
+    config = outgoing.config
+    layers = config.num_layers // config.blocks_per_group
+    return {
+        **_bert_config(outgoing, "albert", "Albert"),
+        "embedding_size": config.embedding_dim,
+        "num_hidden_layers": layers,
+        "num_hidden_groups": config.block_groups or layers,
+        "inner_group_num": config.blocks_per_group,
+    }
 
 
 def _labels(config: Any) -> dict[str, Any]:
@@ -297,4 +316,20 @@ DISTILBERT = Architecture(
     _tensors_of(bert_family.DISTILBERT),
     _save_without_types,
     _check_distilbert,
+)
+ALBERT = Architecture(
+    Form(
+        "AlbertModel",
+        {
+            **BERT.form.values,
+            "head": _LATER_HEADS,
+            "embedding_dim": None,
+            "block_groups": None,
+            "blocks_per_group": None,
+        },
+    ),
+    _albert_config,
+    _tensors_of(bert_family.ALBERT),
+    _save_tokenizer,
+    _check_albert,
 )

@@ -9,6 +9,7 @@ from keras_transformer.export.pretrained.forms import form_of
 from keras_transformer.export.pretrained.huggingface.architecture import Architecture
 from keras_transformer.export.pretrained.huggingface.decoders import DECODERS
 from keras_transformer.export.pretrained.huggingface.encoders import (
+    ALBERT,
     BERT,
     DISTILBERT,
     MPNET,
@@ -27,7 +28,7 @@ from keras_transformer.whole_files import whole_file
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
-_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET)
+_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT)
 _DECODERS = (*DECODERS, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 

@@ -1,5 +1,5 @@
-"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa, DistilBERT and MPNet
-(Song et al. 2020): alone or with a head that ours has, too.
+"""BERT (Devlin et al. 2018) and the encoders that share its layers, RoBERTa, DistilBERT, MPNet
+(Song et al. 2020) and ALBERT (Lan et al. 2019): alone or with a head that ours has, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,10 @@ import numpy as np
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
+    albert_vocabulary,
+    encoder_vocabulary,
+)
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.sentence_transformers import dense_table
@@ -35,13 +38,14 @@ class Names:
 
     Attributes:
         body: The beginning of all names but a head's.
-        blocks: The beginning of a block's, with its number.
+        blocks: The beginning of a block's, with its number or those of its group and within that.
         attention: Query, key, value, output and the norm behind them.
         feed_forward: Both linear layers and the norm behind them.
         masked: The transform, the norm and the bias of the head for masked tokens.
         classifier: The linear layer of a head for classes or tags.
         pooler: What classification reads, after the beginning of the others' names.
         relative: The biases by distance that all blocks share, after the beginning.
+        projection: The linear layer behind narrow embeddings, after the beginning.
     """
 
     body: str
@@ -52,18 +56,24 @@ class Names:
     classifier: str = "classifier"
     pooler: str = "{}pooler.dense"
     relative: str = "encoder.relative_attention_bias"
+    projection: str = "encoder.embedding_hidden_mapping_in"
 
 
 # What a head for masked tokens may hold, and what of the model it must equal.
 _TIED = {
     "decoder.weight": "embeddings.word_embeddings.weight",
     "vocab_projector.weight": "embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
+    "predictions.decoder.bias": "predictions.bias",
     "lm_head.decoder.bias": "lm_head.bias",
 }
 # BERT's head for next sentences, and what it reads.
 _NEXT_SENTENCE, _BERT_POOLER = "cls.seq_relationship.weight", "bert.pooler.dense.weight"
-_POOLERS = ("pooler.dense.weight", "classifier.dense.weight", "pre_classifier.weight")
+_POOLERS = (
+    "pooler.dense.weight",
+    "pooler.weight",
+    "classifier.dense.weight",
+    "pre_classifier.weight",
+)
 # Of RoBERTa's classifier, which holds the pooler.
 OUT_PROJECTION = "{}.out_proj.weight"
 _ATTENTION = (
@@ -118,6 +128,20 @@ DISTILBERT = Names(
     ("ffn.lin1", "ffn.lin2", "output_layer_norm"),
     ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
     pooler="pre_classifier",
+)
+ALBERT = Names(
+    "albert.",
+    "encoder.albert_layer_groups.{}.albert_layers.{}.",
+    (
+        "attention.query",
+        "attention.key",
+        "attention.value",
+        "attention.dense",
+        "attention.LayerNorm",
+    ),
+    ("ffn", "ffn_output", "full_layer_layer_norm"),
+    ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
+    pooler="{}pooler",
 )
 
 
@@ -182,12 +206,49 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     )
 
 
+def albert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
+    """Returns the config of an ALBERT, whose layers share blocks; its embeddings are narrow."""
+    fields.require(position_embedding_type="absolute")
+    head = _head(fields, tensors, "Albert")
+    if head["head"] == "pretraining":
+        raise ImportRefusedError(
+            f"{fields.path} is of an AlbertForPreTraining, which tells whether two texts were "
+            'swapped: for its other head, write "architectures": ["AlbertForMaskedLM"] there.'
+        )
+    layers, groups = fields.integer("num_hidden_layers"), fields.integer("num_hidden_groups", 1)
+    if layers % groups:
+        raise ImportRefusedError(
+            f"{fields.path} has num_hidden_layers: {layers} and num_hidden_groups: {groups}, and "
+            "only groups of equally many layers are supported."
+        )
+    per_group = fields.integer("inner_group_num", 1)
+    return EncoderConfig(
+        vocab_size=fields.vocab_size(),
+        embedding_dim=fields.integer("embedding_size", 128),
+        model_dim=fields.integer("hidden_size"),
+        feed_forward_dim=fields.integer("intermediate_size"),
+        num_heads=fields.integer("num_attention_heads"),
+        num_layers=layers * per_group,
+        block_groups=groups,
+        blocks_per_group=per_group,
+        activation=fields.activation("hidden_act", "gelu_new"),
+        dropout=fields.number("hidden_dropout_prob", 0.0),
+        attention_dropout=fields.number("attention_probs_dropout_prob", 0.0),
+        layer_norm_epsilon=fields.number("layer_norm_eps", 1e-12),
+        max_positions=fields.integer("max_position_embeddings"),
+        num_token_types=fields.integer("type_vocab_size", 2),
+        pooler=any(name.endswith(_POOLERS) for name in tensors),
+        special_ids=special_ids,
+        **head,
+    )
+
+
 def _head(fields: Fields, tensors: Tensors, name: str) -> dict[str, Any]:
     """Returns the fields of our head; of a config that names no architecture the file tells.
 
     So are Google's small BERTs published, with the heads of their pretraining.
     """
-    is_masked = any(one.masked[2] in tensors for one in (BERT, ROBERTA, DISTILBERT))
+    is_masked = any(one.masked[2] in tensors for one in (BERT, ROBERTA, DISTILBERT, ALBERT))
     told = f"{name}ForMaskedLM" if is_masked else f"{name}Model"
     architecture = fields.first_text("architectures", told)
     ending = next((end for end in HEADS if architecture.endswith(end)), None)
@@ -261,8 +322,11 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
     yield from norm(embeddings.layer_norm, f"{here}LayerNorm")
     if model.encoder_stack.relative is not None:
         yield Entry(model.encoder_stack.relative.matrix, f"{body}{names.relative}.weight")
-    for number, block in enumerate(model.encoder_stack.blocks):
-        here = body + names.blocks.format(number)
+    if embeddings.projection is not None:
+        yield from linear(embeddings.projection, f"{body}{names.projection}")
+    for number, block in enumerate(dict.fromkeys(model.encoder_stack.blocks)):
+        # Of names with one number the second is 0.
+        here = body + names.blocks.format(*divmod(number, model.config.blocks_per_group))
         layers = (*block.attention.linear_layers, *block.feed_forward.linear_layers)
         called = (*names.attention[:4], *names.feed_forward[:2])
         for layer, name in zip(layers, called, strict=True):
@@ -298,10 +362,19 @@ def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterat
 # Aliases and tables of numbers.
 _UNREAD = ("position_ids", "decoder.weight", "decoder.bias", "vocab_projector.weight")
 # A pooler beside that of a classifier, and a head for next sentences without a pooler.
-_UNUSED = ("pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.")
+_UNUSED = (
+    "pooler.dense.weight",
+    "pooler.dense.bias",
+    "pooler.weight",
+    "pooler.bias",
+    "cls.seq_relationship.",
+    "sop_classifier.",
+)
 
 
-def _encoder(config: Callable[..., Any], names: Names) -> SingleStack:
+def _encoder(
+    config: Callable[..., Any], names: Names, vocabulary: Any = encoder_vocabulary
+) -> SingleStack:
     def table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         return encoder_table(model, tensors, names)
 
@@ -309,7 +382,7 @@ def _encoder(config: Callable[..., Any], names: Names) -> SingleStack:
         config,
         table,
         _UNREAD,
-        encoder_vocabulary,
+        vocabulary,
         search=lambda path, fields, special_ids: {},
         unused=_UNUSED,
     )
@@ -322,4 +395,5 @@ ENCODERS = {
     "xlm-roberta": _encoder(bert_config, ROBERTA),
     "mpnet": _encoder(mpnet_config, MPNET),
     "distilbert": _encoder(distilbert_config, DISTILBERT),
+    "albert": _encoder(albert_config, ALBERT, albert_vocabulary),
 }

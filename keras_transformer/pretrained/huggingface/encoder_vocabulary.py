@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL, fairseq_ids
@@ -20,6 +21,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 # Separators between two texts, by the step of a `tokenizer.json` that puts them there.
 PROCESSORS = {"BertProcessing": 1, "RobertaProcessing": 2}
+_SPIECE = "spiece.model"
 # Models whose tokenizers put two separators between the texts of a pair.
 _TWO_SEPARATORS = ("roberta", "xlm-roberta", "mpnet")
 
@@ -46,6 +48,23 @@ def encoder_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         vocab_size=fields.vocab_size(),
         symbols=(MASK_PIECE,),
     )
+
+
+def albert_vocabulary(path: Path, fields: Fields) -> Tokenizer:
+    """Reads an ALBERT's `tokenizer.json`, which holds SentencePiece's pieces and what is done to a
+    text before it is split into them: accents and capitals go.
+
+    Raises:
+        ImportRefusedError: There is none, or it is damaged; a `spiece.model` alone does not say
+            what is done before.
+    """
+    if (path / _SPIECE).is_file() and not (path / TOKENIZER).is_file():
+        raise ImportRefusedError(
+            f"{path} has no {TOKENIZER}, and {_SPIECE} alone does not say how an ALBERT's texts "
+            "lose accents and capitals: write it with transformers, by "
+            f"AutoTokenizer.from_pretrained({str(path)!r}).save_pretrained({str(path)!r})."
+        )
+    return read_vocabulary(path, fields, begins=True)
 
 
 def read_pair_separators(path: Path, fields: Fields) -> int:

@@ -101,11 +101,38 @@ class WordPieceDecoder:
         return text.encode()
 
 
+class MetaspaceDecoder:
+    """SentencePiece's pieces (Kudo and Richardson 2018): a character stands for a space.
+
+    Args:
+        mark: The character.
+    """
+
+    space: str | None = None
+    keeps_spaces = False
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def first(self, piece: str) -> bytes:
+        """Returns the piece without spaces."""
+        return piece.replace(self._mark, "").encode()
+
+    def inside(self, piece: str) -> bytes:
+        """Returns the piece with its spaces."""
+        return piece.replace(self._mark, " ").encode()
+
+    def begins_word(self, piece: str) -> bool:
+        """Returns whether a piece begins with a space."""
+        return piece.startswith(self._mark)
+
+
 def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
     """Returns the decoder of a `tokenizer.json`.
 
     Raises:
-        ValueError: Its model and decoder are neither byte-level BPE nor WordPiece.
+        ValueError: Its model and decoder are neither byte-level BPE nor WordPiece, nor unigrams of
+            texts that are split at white space.
     """
     model, decoder = values["model"].get("type"), values.get("decoder") or {}
     steps = decoder.get("decoders", [decoder])
@@ -117,11 +144,22 @@ def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
             prefix = decoder.get("prefix", "##")
             if isinstance(prefix, str):
                 return WordPieceDecoder(prefix, cleanup=decoder.get("cleanup", True))
+        case "Unigram", "Metaspace" if _splits_at_spaces(values):
+            return MetaspaceDecoder(str(decoder["replacement"]))
     raise ValueError(
         f"its model is {model!r} with the decoder {decoder.get('type')!r}, and what can be read is "
-        "BPE with ByteLevel, and WordPiece or WordLevel with WordPiece: of a vocabulary that is "
-        "SentencePiece's, give the .model file."
+        "BPE with ByteLevel, WordPiece or WordLevel with WordPiece, and Unigram with Metaspace "
+        "behind a WhitespaceSplit: of another vocabulary that is SentencePiece's, give the .model "
+        "file."
     )
+
+
+def _splits_at_spaces(values: Mapping[str, Any]) -> bool:
+    """Whether white space only divides words, each of which begins with one space."""
+    step = values.get("pre_tokenizer") or {}
+    first, *others = step.get("pretokenizers") or [step]
+    schemes = [one.get("prepend_scheme") for one in others if one.get("type") == "Metaspace"]
+    return first.get("type") == "WhitespaceSplit" and schemes == ["always"]
 
 
 def byte_characters() -> dict[int, str]:

@@ -1,5 +1,5 @@
-"""Byte-level BPE and WordPiece of a `tokenizer.json` of Hugging Face, as `Subwords`; needs the
-package `tokenizers`, which splits the texts.
+"""Byte-level BPE, WordPiece and unigrams of a `tokenizer.json` of Hugging Face, as `Subwords`;
+needs the package `tokenizers`, which splits the texts.
 """
 
 import json
@@ -44,7 +44,7 @@ class TokenizerJson:
     def __init__(self, content: bytes, special_ids: SpecialIds | None = None) -> None:
         try:
             values = json.loads(content)
-            names = dict(values["model"]["vocab"])
+            names = _ids_of(values["model"]["vocab"])
             beside = {one["content"]: one["id"] for one in values.get("added_tokens") or ()}
             self._decoder = read_decoder(values)
         except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
@@ -172,6 +172,25 @@ class TokenizerJson:
         return [token for token in ids if token not in self._never]
 
 
+def _ids_of(vocabulary: Any) -> dict[Any, Any]:
+    """Returns the id of each piece; unigrams stand in the order of their ids, with scores."""
+    if not isinstance(vocabulary, list):
+        return dict(vocabulary)
+    return {piece: place for place, (piece, _) in enumerate(vocabulary)}
+
+
+def _hiding(vocabulary: Any, hidden: Collection[int]) -> Any:
+    """Returns the pieces as they were given, those of `hidden` ids under other names."""
+    if isinstance(vocabulary, list):
+        return [
+            [_HIDDEN + piece if token in hidden else piece, score]
+            for token, (piece, score) in enumerate(vocabulary)
+        ]
+    return {
+        _HIDDEN + piece if token in hidden else piece: token for piece, token in vocabulary.items()
+    }
+
+
 def _check_ids(names: Mapping[Any, Any]) -> None:
     """Raises `ValueError` unless every name is a string, and every id one that can be."""
     for piece, token in names.items():
@@ -200,17 +219,13 @@ def _open_splitter(values: dict[str, Any], hidden: Collection[int]) -> Any:
             f"`{install_command('tokenizers')}`."
         ) from error
     model = values["model"]
-    vocabulary = {
-        _HIDDEN + piece if token in hidden else piece: token
-        for piece, token in model["vocab"].items()
-    }
     added = [
         {**one, "content": _HIDDEN + one["content"]} if one["id"] in hidden else one
         for one in values.get("added_tokens") or ()
     ]
     plain = {name: value for name, value in values.items() if name != SPECIAL_IDS}
     plain |= {"truncation": None, "padding": None, "post_processor": None}
-    plain |= {"added_tokens": added, "model": {**model, "vocab": vocabulary}}
+    plain |= {"added_tokens": added, "model": {**model, "vocab": _hiding(model["vocab"], hidden)}}
     try:
         made = tokenizers.Tokenizer.from_str(json.dumps(plain))
         # A name of the unknown that is no piece shows only where a text needs it.

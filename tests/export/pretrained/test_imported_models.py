@@ -31,6 +31,8 @@ NAMES = {
     "stacks/xlm_roberta": "XLMRobertaForMaskedLM",
     "stacks/distilbert": "DistilBertForMaskedLM",
     "stacks/distilbert_classes": "DistilBertForSequenceClassification",
+    "stacks/albert": "AlbertForMaskedLM",
+    "stacks/albert_classes": "AlbertForSequenceClassification",
     "stacks/mpnet": "MPNetForMaskedLM",
     "stacks/mpnet_classes": "MPNetForSequenceClassification",
     "stacks/gpt2": "GPT2LMHeadModel",

@@ -88,6 +88,14 @@ def test_an_mpnet_s_pieces_alone_give_its_ids(tmp_path: Path) -> None:
     assert (special.bos, special.pad, special.eos, special.unk, special.mask) == (0, 1, 2, 4, 280)
 
 
+def test_an_albert_s_pieces_alone_are_refused(tmp_path: Path) -> None:
+    """They do not say that accents and capitals go."""
+    path = Path(shutil.copytree(XLM_ROBERTA.parent / "albert", tmp_path / "model"))
+    (path / "tokenizer.json").rename(path / "spiece.model")
+    with pytest.raises(ImportRefusedError, match=r"spiece.model alone does not say .*save_pretr"):
+        from_pretrained(path)
+
+
 TEMPLATE = {
     "type": "TemplateProcessing",
     "single": [],

@@ -23,6 +23,7 @@ MASKED = [
     ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
     ("roberta", "lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"),
     ("distilbert", "vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight"),
+    ("albert", "predictions.decoder.weight", "albert.embeddings.word_embeddings.weight"),
 ]
 GPT2 = ("gpt2", "lm_head.weight", "transformer.wte.weight")
 LLAMA = ("llama", "lm_head.weight", "model.embed_tokens.weight")
@@ -80,6 +81,35 @@ def test_a_head_of_its_own_that_the_file_lacks_is_refused(
 ) -> None:
     with pytest.raises(ImportRefusedError, match="tie_word_embeddings: False, and only True"):
         read_pretrained(changed(name, tie_word_embeddings=False))
+
+
+def test_what_an_albert_was_also_pretrained_with_is_left_out(changed: Callable[..., Path]) -> None:
+    """Such as albert-base-v2's, whose config names one of the two heads in its file."""
+
+    def two(tensors: Tensors) -> Tensors:
+        square, row = np.ones((16, 16), np.float32), np.ones(16, np.float32)
+        pooler = {"albert.pooler.weight": square, "albert.pooler.bias": row}
+        return {**pooler, "sop_classifier.classifier.weight": square[:2].copy()}
+
+    model, *_ = from_pretrained(changed("albert", two))
+    assert (model.config.head, model.config.keep_pooler) == ("masked_lm", True)
+    np.testing.assert_array_equal(np.asarray(model.pooler.linear.kernel), np.ones((16, 16)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"architectures": ["AlbertForPreTraining"]}, "whether two texts were swapped: .* write"),
+        ({"num_hidden_groups": 3}, "num_hidden_layers: 4 and num_hidden_groups: 3, and only gro"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type: 'relative_key'"),
+        ({"inner_group_num": 2}, "lacks the tensor .*albert_layers.1"),
+    ],
+)
+def test_an_albert_of_another_form_is_refused(
+    fields: dict[str, Any], message: str, changed: Callable[..., Path]
+) -> None:
+    with pytest.raises(ImportRefusedError, match=message):
+        from_pretrained(changed("albert", **fields))
 
 
 def test_a_second_bias_must_be_the_first(changed: Callable[..., Path]) -> None:

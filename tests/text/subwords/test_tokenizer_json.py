@@ -14,7 +14,7 @@ from keras_transformer.text.subwords.interface import stream_text, words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.unknown_words import words_of
 
-KINDS = ("wordpiece", "roberta", "gpt2")
+KINDS = ("wordpiece", "roberta", "gpt2", "albert")
 TEXTS = [
     "A man in a red shirt isn't here, is he?",
     "  two  dogs\n\trun\r\n ",
@@ -114,6 +114,7 @@ def test_a_character_waits_until_it_is_whole(tokenizer_jsons: dict[str, bytes]) 
 def test_special_ids_are_found_by_their_names(tokenizer_jsons: dict[str, bytes]) -> None:
     found = {kind: Tokenizer(tokenizer_jsons[kind]) for kind in KINDS}
     assert found["wordpiece"].special_ids == SpecialIds(pad=0, unk=1, bos=2, eos=3, mask=4)
+    assert found["albert"].special_ids == SpecialIds(pad=0, unk=1, bos=2, eos=3, mask=4)
     assert found["roberta"].special_ids == SpecialIds(bos=0, pad=1, eos=2, unk=3, mask=4)
     gpt2, size = found["gpt2"], found["gpt2"].subwords.size
     assert gpt2.pieces([0]) == ["<|endoftext|>"]
