@@ -318,7 +318,7 @@ DISTILBERT = Architecture(
     _check_distilbert,
 )
 ALBERT = Architecture(
-    Form(
+    ModelForm(
         "AlbertModel",
         {
             **BERT.form.values,
