@@ -17,6 +17,7 @@ import uvloop
 from keras_transformer.distribution import install_command
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.http.app import build_app
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.front.connection import Connection
 from keras_transformer.serving.http.front.gate import Gate
 from keras_transformer.serving.journal import Journal
@@ -99,7 +100,6 @@ async def serve(
     finally:
         stopping.cancel()
         service.draining = True
-        service.bodies.hurry(_PARTING_SECONDS)
         journal.event("draining")
         stops = [rest.stop()]
         if grpc:
@@ -127,9 +127,10 @@ class _RestServer:
         self._socket = _listen(options.host, options.port, "--port")
         host, port = self._socket.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         gate = Gate(options.max_header_bytes, options.header_timeout, service.journal)
         config = uvicorn.Config(
-            build_app(service, options, keys),
+            build_app(service, self._bodies, options, keys),
             http=partial(Connection, gate=gate),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
@@ -157,6 +158,7 @@ class _RestServer:
             return
         for listener in self._server.servers:
             listener.close()
+        self._bodies.hurry(_PARTING_SECONDS)
         await asyncio.sleep(_PARTING_SECONDS)
         self._server.should_exit = True
         await self._running

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import (
     JsonResponse,
     answer_http_error,
@@ -44,11 +45,14 @@ class _ModelName(Convertor[str]):
         return value
 
 
-def build_app(service: Service, options: ServeOptions, keys: ApiKeys | None) -> ASGIApp:
+def build_app(
+    service: Service, bodies: BodyReader, options: ServeOptions, keys: ApiKeys | None
+) -> ASGIApp:
     """Returns the application.
 
     Args:
         service: What answers.
+        bodies: What reads requests.
         options: The server's options.
         keys: The keys that clients need; None if they need none.
     """
@@ -56,15 +60,15 @@ def build_app(service: Service, options: ServeOptions, keys: ApiKeys | None) -> 
     register_url_convertor("model", _ModelName())
     framework = Starlette(
         routes=[
-            *rest_routes(service),
-            *live_routes(service),
-            *judge_routes(service),
+            *rest_routes(service, bodies),
+            *live_routes(service, bodies),
+            *judge_routes(service, bodies),
             *_operations(service, options),
             *page_routes(names),
         ],
         exception_handlers={ServingError: answer_serving_error, HTTPException: answer_http_error},
     )
-    first = PredictFirst(framework, Predict(service), names)
+    first = PredictFirst(framework, Predict(service, bodies), names)
     named = HostNames(Access(first, service, options, keys), service, options)
     return _ClosingWhenDraining(named, service)
 

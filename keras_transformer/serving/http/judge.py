@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
@@ -22,29 +23,33 @@ from keras_transformer.serving.models.service import Service
 _KEYS = ("signature_name", "context", "examples")
 
 
-def judge_routes(service: Service) -> list[Route]:
+def judge_routes(service: Service, bodies: BodyReader) -> list[Route]:
     """Returns the routes of `:classify` and `:regress`."""
     return [
-        Route(f"{base}:{kind}", _endpoint(service, kind), methods=["POST"])
+        Route(f"{base}:{kind}", _endpoint(service, bodies, kind), methods=["POST"])
         for kind in get_args(Judgement)
         for base in MODEL_PATHS
     ]
 
 
-def _endpoint(service: Service, kind: Judgement) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    service: Service, bodies: BodyReader, kind: Judgement
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return await _answer(service, kind, request)
+        return await _answer(service, bodies, kind, request)
 
     return answer
 
 
-async def _answer(service: Service, kind: Judgement, request: Request) -> Response:
+async def _answer(
+    service: Service, bodies: BodyReader, kind: Judgement, request: Request
+) -> Response:
     if not any(kind in signatures for signatures in service.kinds()):
         raise HTTPException(404)
     model, version = asked_version(request.scope)
     with service.refusals("rest", model):
         timeout = read_timeout(request.scope)
-        body = read_object(await service.bodies.read(request.scope, request.receive))
+        body = read_object(await bodies.read(request.scope, request.receive))
         name, texts = _read(body)
         loaded = service.find(model, version)
     with until_hang_up(request.receive):

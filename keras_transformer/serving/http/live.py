@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from keras_transformer.serving.errors import Code, ServingError, encodable
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
@@ -30,9 +31,9 @@ _OWN = tuple(spec.name for spec in (*SAMPLING, STOP))
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def live_routes(service: Service) -> list[Route]:
+def live_routes(service: Service, bodies: BodyReader) -> list[Route]:
     """Returns the routes of `:stream`, `:explain` and `/languages`."""
-    live = _Live(service)
+    live = _Live(service, bodies)
     return [
         Route(base + path, endpoint, methods=[method])
         for path, endpoint, method in (
@@ -45,8 +46,8 @@ def live_routes(service: Service) -> list[Route]:
 
 
 class _Live:
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, bodies: BodyReader) -> None:
+        self._service, self._bodies = service, bodies
 
     async def stream(self, request: Request) -> Response:
         """Sends the pieces of a translation or a continuation as server-sent events."""
@@ -127,7 +128,7 @@ class _Live:
     async def _read_drawn(self, request: Request) -> tuple[dict[str, str], dict[str, Any]]:
         """Returns the texts of a request, and the options of its search that are no texts."""
         names = ("text", "target_prefix", _JOIN, *_LANGUAGES)
-        body = read_object(await self._service.bodies.read(request.scope, request.receive))
+        body = read_object(await self._bodies.read(request.scope, request.receive))
         check_keys(body, (*names, *_OWN))
         own = {name: body.pop(name) for name in _OWN if name in body}
         if "stop" in own and isinstance(own["stop"], str):
@@ -136,7 +137,7 @@ class _Live:
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         """Returns the texts of a request; the first of `names` must be among them."""
-        body = read_object(await self._service.bodies.read(request.scope, request.receive))
+        body = read_object(await self._bodies.read(request.scope, request.receive))
         check_keys(body, names)
         return self._texts(body, names)
 

@@ -9,6 +9,7 @@ from functools import partial
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import (
     error_response,
     read_timeout,
@@ -28,10 +29,11 @@ class Predict:
 
     Args:
         service: What answers.
+        bodies: What reads requests.
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, bodies: BodyReader) -> None:
+        self._service, self._bodies = service, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, an error in TensorFlow Serving's shape."""
@@ -46,7 +48,7 @@ class Predict:
         model, version = asked_version(scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(scope)
-            body = await self._service.bodies.read(scope, receive)
+            body = await self._bodies.read(scope, receive)
             asked = read_predict(body)
             loaded = self._service.find(model, version)
             signature = signature_of(loaded.model.signatures, asked.signature_name)

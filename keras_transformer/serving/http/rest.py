@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
+from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.predict import Predict, asked_version
 from keras_transformer.serving.models.service import Service
@@ -17,13 +18,13 @@ _MODEL = "/v1/models/{model:model}"
 MODEL_PATHS = (_MODEL, _MODEL + "/versions/{version:model}", _MODEL + "/labels/{label:model}")
 
 
-def rest_routes(service: Service) -> list[Route]:
+def rest_routes(service: Service, bodies: BodyReader) -> list[Route]:
     """Returns the routes of the REST interface, each with and without a version or a label."""
     rest = _Rest(service)
     return [
         Route(base + path, endpoint, methods=[method])
         for path, endpoint, method in (
-            (":predict", Predict(service), "POST"),
+            (":predict", Predict(service, bodies), "POST"),
             ("/metadata", rest.metadata, "GET"),
             ("", rest.status, "GET"),
         )

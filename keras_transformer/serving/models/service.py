@@ -13,7 +13,6 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.defaults import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model, unused_options
-from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.journal import UNKNOWN, Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
@@ -68,7 +67,6 @@ class Service:
             raise ValueError("sample=True is not served: an answer is the same every time.")
         self.models, self.options, self.journal = models, options, journal
         self.draining = False
-        self.bodies = BodyReader(options.max_body_bytes, options.request_timeout)
         self.search = search
         self._reader = RequestReader(journal, options.max_sentences)
         self._versions = {model.name: self._follow(model) for model in models}
