@@ -22,6 +22,8 @@ from keras_transformer.training.run.loss_record import read_losses
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
 # Wide, so that a checkpoint is the largest file of the run: 1.4 MB.
 SIZES = {"model_dim": 8, "feed_forward_dim": 3000, **LAYERS}
