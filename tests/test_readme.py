@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module, metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -125,6 +126,28 @@ def test_every_command_of_the_readme_says_how_long_it_takes() -> None:
     assert [line for line in commands if not time.search(line)] == []
 
 
+@pytest.mark.usefixtures("few_updates")
+def test_the_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a corpus so small that two updates are an epoch, and then that of docs/translation.md."""
+    [first] = blocks("python", ("README.md",))
+    for whole, part in (
+        ("demo_corpus()", "demo_corpus(100)"),
+        ("vocab_size=1000", "vocab_size=120"),
+        ("epochs=3", "max_steps=1"),
+    ):
+        assert first.count(whole) == 1
+        first = first.replace(whole, part)
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    for block in (first, *blocks("python", ("docs/translation.md",))):
+        exec(block, found)
+    assert "\n['" in capsys.readouterr().out
+    assert [len(kind[0]) for kind in (found["best"], found["samples"])] == [4, 3]
+
+
+@pytest.mark.exhaustive
 def test_the_python_of_the_readme_runs_and_translates(tmp_path: Path) -> None:
     """As it stands, which takes a minute, and on what it leaves that of docs/translation.md.
 

@@ -16,7 +16,7 @@ LINES = [
 ]
 SMALL = (
     "--vocab-size 21 --model.model-dim 8 --model.feed-forward-dim 8 --model.num-heads 2 "
-    "--model.num-layers 1 --max-steps 2"
+    "--model.num-layers 1 --max-steps 1"
 ).split()
 
 
@@ -35,6 +35,7 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("few_updates")
 def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
     plain = ["--train-text", texts / "a.txt", texts / "b.gz", "--valid-text", texts / "b.gz"]
     table = ["--train-tsv", texts / "train.tsv", "--valid-tsv", texts / "train.tsv"]
@@ -44,8 +45,8 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
         ["--task", "masked-lm", "--preset", "bert-tiny", *plain, "--output", bert, *SMALL],
         ["--task", "causal-lm", "--preset", "gpt2-tiny", *plain, "--output", gpt, *SMALL],
         ["--task", "classify", "--train-jsonl", texts / "train.jsonl", "--output", rows, *SMALL],
-        ["--task", "embed", "--init", bert, *table, "--output", vectors, "--max-steps", 2],
-        ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 2],
+        ["--task", "embed", "--init", bert, *table, "--output", vectors, "--max-steps", 1],
+        ["--task", "classify", "--init", bert, *table, "--output", labels, "--max-steps", 1],
     ):
         result = run_cli("train", *words)
         assert (result.code, result.err) == (0, "")

@@ -1,22 +1,41 @@
 """Training that makes a handful of updates, for tests of what it starts from and what it leaves."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+
+# Its data sets are traced all the same, which TensorFlow would tell each time.
+_WARNING = "ignore:Even though the .*run_functions_eagerly:UserWarning"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Has its warning ignored."""
+    config.addinivalue_line("filterwarnings", _WARNING)
 
 
 @pytest.fixture(scope="module")
 def few_updates() -> Iterator[None]:
-    """Trains and evaluates the models of a file without a graph.
+    """Trains, evaluates and translates in a file without graphs."""
+    with without_graphs():
+        yield
 
-    Tracing one takes longer than a few updates do. What an update computes is tested with graphs,
-    under `training/loop`, `training/run` and `training/texts`.
+
+@contextmanager
+def without_graphs() -> Iterator[None]:
+    """Trains, evaluates and translates without graphs.
+
+    Tracing one takes longer than a few updates do, or a translation of a few tokens. What an update
+    computes is tested with graphs, under `training/loop`, `training/run` and `training/texts`.
     """
     import keras
+    import tensorflow as tf
 
+    tf.config.run_functions_eagerly(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keras.Model, "run_eagerly", property(_always, _ignore))
         yield
+    tf.config.run_functions_eagerly(False)
 
 
 def _always(model: object) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
+from few_updates import without_graphs
 
 from keras_transformer.cli.commands.plot import KINDS, build_parser
 from tools.covering import sampled
@@ -25,8 +26,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = Pairs(["ab ba", "ba cab", "cab ab"] * 2, ["ba ab", "cab ba", "ab cab"] * 2, "words")
     directory = tmp_path_factory.mktemp("run")
     sizes = {"model_dim": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
-    options = TrainOptions(epochs=2, batch_tokens=48)
-    train(Corpus(pairs), directory, vocab_size=11, overrides=sizes, options=options)
+    options = TrainOptions(max_steps=2, checkpoint_steps=1, batch_tokens=48)
+    with without_graphs():
+        train(Corpus(pairs), directory, vocab_size=11, overrides=sizes, options=options)
     return directory
 
 

@@ -27,6 +27,7 @@ def text(tmp_path_factory):
     return directory
 
 
+@pytest.mark.usefixtures("few_updates", "without_workers")
 def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     files = ["--train-source", text / "a.en", "--train-target", text / "a.de"]
     valid = ["--valid-source", text / "valid", "--valid-target", text / "valid"]
@@ -37,10 +38,10 @@ def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     assert "training pairs: kept 240 of 240 pairs" in result.out
     assert f"2 shards: train with --data prepared --prepared {shards}" in result.out
 
-    training = "--batch-tokens 256 --checkpoint-steps 2 --bleu-sentences 0 --r-drop 0".split()
+    training = "--batch-tokens 256 --checkpoint-steps 1 --bleu-sentences 0 --r-drop 0".split()
     training += "--model.num-encoder-layers 1 --model.num-decoder-layers 1".split()
     command = ["train", "--data", "prepared", "--prepared", shards, *training, "--output", run]
-    result = run_cli(*command, "--max-steps", 2)
+    result = run_cli(*command, "--max-steps", 1)
     assert result.code == 0, result.err
     _, source_tokenizer, target_tokenizer = load_run(run)
     assert source_tokenizer is target_tokenizer and source_tokenizer.vocab_size == 60

@@ -167,6 +167,8 @@ def test_other_text_or_settings_are_refused(prepared, train, valid, changes, par
         )
 
 
+# From here on no workers, which import TensorFlow anew; they made `prepared`.
+@pytest.mark.usefixtures("without_workers")
 def test_tsv_and_existing_tokenizers(prepared, text, tmp_path):
     (tmp_path / "pairs.tsv").write_text("1\ta b\tc\n2\td e f\tg h\n")
     source = train_tokenizer(["a b c d e f g h"] * 4, 14, "bpe")
@@ -233,7 +235,7 @@ def test_nothing_left_is_an_error_with_the_counts(valid, text, tmp_path):
     ],
 )
 def test_after_an_error_the_options_that_it_asks_for_are_taken(
-    prepared, train, valid, wrong, tmp_path
+    prepared, without_workers, train, valid, wrong, tmp_path
 ):
     options = dataclasses.replace(OPTIONS, **wrong)
     streams = (valid, train) if "max_length" in wrong else (train, valid)

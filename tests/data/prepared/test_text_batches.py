@@ -27,7 +27,7 @@ LINES = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory, without_workers) -> Path:
     """A folder with texts, of which one is empty and one too long, and the prepared corpus."""
     folder = tmp_path_factory.mktemp("texts")
     lines = [*LINES[:30], "", "ab " * 50, *LINES[30:]]

@@ -19,6 +19,8 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 from keras_transformer.training.tasks.validation_translations import spread
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 SETTINGS: dict[str, Any] = {
     "overrides": {
         "model_dim": 8,
@@ -29,16 +31,17 @@ SETTINGS: dict[str, Any] = {
     },
     "vocab_size": 14,
 }
-# Two rounds of three updates, then, resumed, a third of two.
+# Two rounds of two updates, then, resumed, a third of one.
 OPTIONS: dict[str, Any] = {
     "batch_tokens": 48,
-    "checkpoint_steps": 3,
+    "checkpoint_steps": 2,
     "average_checkpoints": 1,
     "warmup_steps": 4,
-    "bleu_sentences": 4,
+    "bleu_sentences": 2,
+    "r_drop": 0.0,
     "subword_sampling": False,
 }
-STEPS = [3, 6, 8]
+STEPS = [2, 4, 5]
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +58,8 @@ def corpus() -> Corpus:
 def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A run stopped after two rounds and resumed: its directory and its model."""
     directory = tmp_path_factory.mktemp("run")
-    train(corpus, directory, options=TrainOptions(**OPTIONS, max_steps=6), **SETTINGS)
-    options = TrainOptions(**OPTIONS, max_steps=8)
+    train(corpus, directory, options=TrainOptions(**OPTIONS, max_steps=4), **SETTINGS)
+    options = TrainOptions(**OPTIONS, max_steps=5)
     return directory, train(corpus, directory, options=options, resume=True, **SETTINGS).model
 
 
@@ -135,15 +138,15 @@ def test_tokens_per_second_counts_real_target_tokens_and_no_validation(
     """A clock that goes on by a second each time it is read, once before and once after a round."""
     clock = SimpleNamespace(perf_counter=iter(range(100)).__next__)
     monkeypatch.setattr("keras_transformer.training.loop.progress.time", clock)
-    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0 if valid else 4}, max_steps=6)
+    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0 if valid else 4}, max_steps=4)
     given = corpus if valid else Corpus(train=corpus.train)
     train(given, tmp_path, options=options, **SETTINGS)
     encoded = encode_pairs(corpus.train, *RunDirectory(tmp_path).load_tokenizers())
     tokens = [
         float(np.sum(weights))
-        for _, _, weights in training_batches(encoded, 48, options.seed).take(6)
+        for _, _, weights in training_batches(encoded, 48, options.seed).take(4)
     ]
-    expected = [(3, sum(tokens[:3])), (6, sum(tokens[3:]))]
+    expected = [(2, sum(tokens[:2])), (4, sum(tokens[2:]))]
     assert points(read((tmp_path, None), "train"), "tokens_per_second") == expected
     # Neither without sentences nor without validation is there a BLEU.
     assert (tmp_path / "logs" / "validation").exists() == valid
@@ -165,7 +168,7 @@ def test_a_negative_number_of_sentences_is_refused() -> None:
 def test_rounds_are_not_called_epochs(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0}, epochs=2)
+    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0, "checkpoint_steps": 3}, epochs=2)
     train(corpus, tmp_path, options=options, **SETTINGS)
     history = json.loads((tmp_path / "training.json").read_text(encoding="utf-8"))["history"]
     updates, rounds = history["step"][-1], len(history["step"])

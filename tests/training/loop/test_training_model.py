@@ -67,57 +67,6 @@ def test_training_it_is_training_the_transformer_on_its_logits(
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
 
 
-def test_a_callback_saves_the_transformer(
-    small: Callable[..., Any], batches: tf.data.Dataset, tmp_path: Path
-) -> None:
-    model, checkpoint = small(), keras.callbacks.ModelCheckpoint
-    training = TrainingModel(model, 0.1)
-    training.compile(keras.optimizers.SGD(0.5))
-    whole, weights = tmp_path / "model.keras", tmp_path / "model.weights.h5"
-    callbacks = [checkpoint(whole), checkpoint(weights, save_weights_only=True)]
-    training.fit(batches, shuffle=False, verbose=0, callbacks=callbacks)
-    loaded, filled = keras.saving.load_model(whole), small()
-    assert loaded.config == model.config
-    filled.load_weights(weights)
-    for same in (loaded, filled):
-        for found, trained in zip(same.weights, model.weights, strict=True):
-            np.testing.assert_array_equal(found, trained)
-    trained = model.get_weights()
-    model.set_weights([0 * value for value in trained])
-    training.load_weights(weights)
-    np.testing.assert_array_equal(model.get_weights()[0], trained[0])
-
-
-def test_evaluation_is_the_transformers(
-    small: Callable[..., Any], batches: tf.data.Dataset
-) -> None:
-    model = small()
-    model.compile(loss=SmoothedCrossEntropy(0.1), weighted_metrics=[TokenAccuracy(), Perplexity()])
-    theirs = model.evaluate(batches, return_dict=True, verbose=0)
-    training = TrainingModel(model, 0.1)
-    training.compile()
-    ours = training.evaluate(batches, return_dict=True, verbose=0)
-    for name, value in theirs.items():
-        assert ours[name] == pytest.approx(value, rel=1e-4)
-
-
-def test_the_newest_batchs_loss_is_in_the_logs(
-    small: Callable[..., Any], batches: tf.data.Dataset
-) -> None:
-    training = TrainingModel(small(dropout=0.0))
-    training.compile(keras.optimizers.SGD(0.0))
-    seen = []
-    record = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: seen.append(float(logs["batch_loss"]))
-    )
-    training.fit(batches, shuffle=False, verbose=0, callbacks=[record])
-    alone = [
-        training.evaluate(batches.skip(number).take(1), return_dict=True, verbose=0)["loss"]
-        for number in range(2)
-    ]
-    np.testing.assert_allclose(seen, alone, rtol=1e-5)
-
-
 @pytest.mark.exhaustive
 def test_r_drop_without_dropout_changes_nothing(
     small: Callable[..., Any], batches: tf.data.Dataset
@@ -190,3 +139,58 @@ def test_a_negative_r_drop_is_refused(small: Callable[..., Any]) -> None:
 def test_a_label_smoothing_out_of_range_is_refused(small: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"label_smoothing must lie in \[0, 1\), got 1"):
         TrainingModel(small(), 1.0)
+
+
+# From here on without graphs.
+@pytest.mark.usefixtures("few_updates")
+def test_a_callback_saves_the_transformer(
+    small: Callable[..., Any], batches: tf.data.Dataset, tmp_path: Path
+) -> None:
+    model, checkpoint = small(), keras.callbacks.ModelCheckpoint
+    training = TrainingModel(model, 0.1)
+    training.compile(keras.optimizers.SGD(0.5))
+    whole, weights = tmp_path / "model.keras", tmp_path / "model.weights.h5"
+    callbacks = [checkpoint(whole), checkpoint(weights, save_weights_only=True)]
+    training.fit(batches, shuffle=False, verbose=0, callbacks=callbacks)
+    loaded, filled = keras.saving.load_model(whole), small()
+    assert loaded.config == model.config
+    filled.load_weights(weights)
+    for same in (loaded, filled):
+        for found, trained in zip(same.weights, model.weights, strict=True):
+            np.testing.assert_array_equal(found, trained)
+    trained = model.get_weights()
+    model.set_weights([0 * value for value in trained])
+    training.load_weights(weights)
+    np.testing.assert_array_equal(model.get_weights()[0], trained[0])
+
+
+@pytest.mark.usefixtures("few_updates")
+def test_evaluation_is_the_transformers(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
+    model = small()
+    model.compile(loss=SmoothedCrossEntropy(0.1), weighted_metrics=[TokenAccuracy(), Perplexity()])
+    theirs = model.evaluate(batches, return_dict=True, verbose=0)
+    training = TrainingModel(model, 0.1)
+    training.compile()
+    ours = training.evaluate(batches, return_dict=True, verbose=0)
+    for name, value in theirs.items():
+        assert ours[name] == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.usefixtures("few_updates")
+def test_the_newest_batchs_loss_is_in_the_logs(
+    small: Callable[..., Any], batches: tf.data.Dataset
+) -> None:
+    training = TrainingModel(small(dropout=0.0))
+    training.compile(keras.optimizers.SGD(0.0))
+    seen = []
+    record = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(float(logs["batch_loss"]))
+    )
+    training.fit(batches, shuffle=False, verbose=0, callbacks=[record])
+    alone = [
+        training.evaluate(batches.skip(number).take(1), return_dict=True, verbose=0)["loss"]
+        for number in range(2)
+    ]
+    np.testing.assert_allclose(seen, alone, rtol=1e-5)

@@ -39,7 +39,7 @@ def example(tokens: int, vocabulary: int, seed: int = 0) -> tuple[np.ndarray, ..
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=12)
 @given(
     tokens=st.integers(1, 19),
     vocabulary=st.integers(2, 12),

@@ -45,7 +45,7 @@ def fused(values: list[tf.Tensor], share: float) -> tf.Tensor:
     return linear_distillation(*values[:4], SMOOTHING, *values[4:], share)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=12)
 @given(
     tokens=st.integers(1, 19),
     vocabulary=st.integers(2, 12),

@@ -44,7 +44,7 @@ def after_updates(optimizer: Any, *, jit_compile: bool = False) -> list[np.ndarr
     return [np.asarray(variable) for variable in variables]
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_updates_are_those_of_keras(jit_compile: bool) -> None:
     rate = WarmupSchedule(0.1, 3)
     ours = FusedMuon(rate, beta_1=0.8, beta_2=0.95, epsilon=1e-3, global_clipnorm=1.0)

@@ -41,9 +41,9 @@ def start(tmp_path: Path) -> Callable[..., Any]:
         joint_vocabulary: bool = True,
         **options: Any,
     ) -> Any:
-        corpus = corpus or Corpus(Pairs(LINES[:30], LINES[:30], "w"), Pairs(LINES, LINES, "w"))
+        corpus = corpus or Corpus(*(Pairs(LINES[:end], LINES[:end], "w") for end in (30, 3)))
         given = {"batch_tokens": 48, "checkpoint_steps": 2, "max_steps": 4, "bleu_sentences": 0}
-        given |= {"learning_rate": 0.01, "warmup_steps": 4}
+        given |= {"learning_rate": 0.01, "warmup_steps": 4, "r_drop": 0.0}
         return train(
             corpus,
             tmp_path,
@@ -150,11 +150,12 @@ class Worsen(keras.callbacks.Callback):
 
 def test_patience_ends_training_and_the_best_is_kept_and_saved(start, tmp_path: Path) -> None:
     settings = {"patience": 3, "average_checkpoints": 2, "final_model": "best", "max_steps": 40}
+    settings |= {"checkpoint_steps": 1}
     model = start(callbacks=[Worsen()], **settings)
     record = read_record(tmp_path)
-    assert record["history"]["step"] == [2, 4, 6, 8]
-    assert record["best"] == {"step": 2, "val_loss": record["history"]["val_loss"][0]}
-    assert steps(tmp_path) == [2, 6, 8]
+    assert record["history"]["step"] == [1, 2, 3, 4]
+    assert record["best"] == {"step": 1, "val_loss": record["history"]["val_loss"][0]}
+    assert steps(tmp_path) == [1, 3, 4]
     with np.load(list_checkpoints(tmp_path / "checkpoints")[0]) as best:
         saved = {name.split("/")[-1]: best[name] for name in best.files if "model/" in name}
     name = next(iter(saved))
@@ -162,24 +163,24 @@ def test_patience_ends_training_and_the_best_is_kept_and_saved(start, tmp_path: 
     np.testing.assert_array_equal(found[name], saved[name])
     # Called again, it is over: no further round.
     start(**settings)
-    assert read_record(tmp_path)["history"]["step"] == [2, 4, 6, 8]
+    assert read_record(tmp_path)["history"]["step"] == [1, 2, 3, 4]
 
 
 def test_translations_that_get_no_better_end_training(start, tmp_path: Path, capsys) -> None:
     # Nothing is learnt, so that the first round stays the best.
     settings = {"early_stopping": "bleu", "patience": 2, "learning_rate": 1e-9, "max_steps": 40}
-    settings |= {"bleu_sentences": 3, "average_checkpoints": 1}
+    settings |= {"bleu_sentences": 1, "average_checkpoints": 1, "checkpoint_steps": 1}
     start(**settings)
     record = read_record(tmp_path)
-    assert record["history"]["step"] == [2, 4, 6]
-    assert {*record["best"]} == {"step", "val_bleu"} and record["best"]["step"] == 2
+    assert record["history"]["step"] == [1, 2, 3]
+    assert {*record["best"]} == {"step", "val_bleu"} and record["best"]["step"] == 1
     assert "val_bleu" in record["final_model"] and "val_chrf" in record["history"]
     said = capsys.readouterr().out
     assert "after 2 rounds without a higher BLEU of the validation translations" in said
     assert "no higher BLEU of the validation translations for 2 rounds: training ends" in said
     start(**settings)
-    assert read_record(tmp_path)["history"]["step"] == [2, 4, 6]
-    assert "no update is made: after 6 of them there was no higher BLEU" in capsys.readouterr().out
+    assert read_record(tmp_path)["history"]["step"] == [1, 2, 3]
+    assert "no update is made: after 3 of them there was no higher BLEU" in capsys.readouterr().out
 
 
 def test_patience_without_validation_is_refused_before_any_work(start, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from keras_transformer.training.recipes import fine_tuning
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 
-pytestmark = pytest.mark.usefixtures("few_updates")
+pytestmark = pytest.mark.usefixtures("few_updates", "without_workers")
 
 LAYERS = {"num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
 SIZES = {"model_dim": 8, "feed_forward_dim": 12, **LAYERS}
@@ -63,9 +63,9 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def general(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> Path:
-    """A finished run of two updates, with a tokenizer of its own."""
+    """A finished run of one update, with a tokenizer of its own."""
     directory = tmp_path_factory.mktemp("general")
-    run_training(directory, tokenizers=(tokenizer, tokenizer), options={"max_steps": 2})
+    run_training(directory, tokenizers=(tokenizer, tokenizer), options={"max_steps": 1})
     return directory
 
 
@@ -131,9 +131,14 @@ def test_a_fine_tuning_is_not_resumed_as_another_run(
     general: Path, tmp_path: Path, tokenizer: Tokenizer
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_training(tmp_path, init=general, callbacks=[Stop(3)])
+        run_training(tmp_path, init=general, callbacks=[Stop(1)], options={"checkpoint_steps": 1})
     with pytest.raises(ValueError, match="was started with init_sha256="):
-        run_training(tmp_path, tokenizers=(tokenizer, tokenizer), resume=True)
+        run_training(
+            tmp_path,
+            tokenizers=(tokenizer, tokenizer),
+            resume=True,
+            options={"checkpoint_steps": 1},
+        )
 
 
 def test_a_config_that_does_not_fit_is_refused_by_the_name_of_the_field(

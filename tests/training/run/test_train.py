@@ -98,11 +98,16 @@ def unbroken(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 KILLED = """
 import json, os, signal, sys
+import functools
 import keras
 import tensorflow as tf
+from tensorflow.python.framework import ops
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
+
+# As in the tests' process: without it, tracing is quicker.
+ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 
 class Kill(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):

@@ -13,13 +13,13 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles
-from keras_transformer.runs.checkpoints import list_checkpoints
+from keras_transformer.runs.checkpoints import checkpoint_step, list_checkpoints
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
-pytestmark = pytest.mark.usefixtures("few_updates")
+pytestmark = pytest.mark.usefixtures("few_updates", "without_workers")
 
 WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 LINES = [f"{a} {b}" for a in WORDS for b in WORDS]
@@ -28,7 +28,7 @@ OPTIONS = {"batch_tokens": 64, "checkpoint_steps": 2, "warmup_steps": 4, "learni
 
 
 @pytest.fixture(scope="module")
-def corpora(tmp_path_factory) -> dict[str, PreparedCorpus]:
+def corpora(tmp_path_factory, without_workers) -> dict[str, PreparedCorpus]:
     """Prepared corpora: "texts" and "pairs"."""
     folder = tmp_path_factory.mktemp("corpora")
     path = folder / "a.txt"
@@ -94,11 +94,12 @@ def test_each_task_on_plain_text_trains_and_resumes(
     task: str, corpora: dict[str, PreparedCorpus], tmp_path: Path, capsys
 ) -> None:
     corpus = corpora["texts"]
-    whole = start(task, corpus, tmp_path / "whole")
+    asked = {"max_steps": 2, "checkpoint_steps": 1}
+    whole = start(task, corpus, tmp_path / "whole", **asked)
     assert "train: kept 36 of 36 texts" in capsys.readouterr().out
-    start(task, corpus, tmp_path / "broken", max_steps=2)
+    start(task, corpus, tmp_path / "broken", **{**asked, "max_steps": 1})
     (tmp_path / "broken" / "model.keras").unlink()
-    resumed = start(task, corpus, tmp_path / "broken", resume=True)
+    resumed = start(task, corpus, tmp_path / "broken", resume=True, **asked)
     for one, other in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(one, other)
     record = json.loads((tmp_path / "whole" / "training.json").read_text())
@@ -140,18 +141,34 @@ class Change(keras.callbacks.Callback):
 
 
 @pytest.mark.parametrize(
+    "split",
+    [
+        "valid",
+        # The pipeline reads five epochs ahead.
+        pytest.param("train", marks=pytest.mark.exhaustive),
+    ],
+)
+@pytest.mark.parametrize(
     ("content", "message"),
-    [(b"none", r"shard .* is damaged: .* --resume goes on"), (None, "shard .* is missing")],
+    [
+        (b"none", r"shard .* is damaged: .* --resume goes on"),
+        pytest.param(None, "shard .* is missing", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_shard_that_changes_ends_training_with_its_name_and_keeps_the_checkpoints(
-    corpora: dict[str, PreparedCorpus], tmp_path: Path, content: bytes | None, message: str
+    corpora: dict[str, PreparedCorpus],
+    tmp_path: Path,
+    split: str,
+    content: bytes | None,
+    message: str,
 ) -> None:
     shutil.copytree(corpora["texts"].train.directory, tmp_path / "texts")
     corpus = PreparedCorpus.load(tmp_path / "texts")
-    path = next((tmp_path / "texts").glob("train-*"))
-    whole, given = path.read_bytes(), {"max_steps": 40}
+    path = next((tmp_path / "texts").glob(f"{split}-*"))
+    whole, given = path.read_bytes(), {"checkpoint_steps": 1, "max_steps": 40}
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        start("causal-lm", corpus, tmp_path / "run", callbacks=[Change(path, content, 3)], **given)
-    assert list_checkpoints(tmp_path / "run" / "checkpoints")
+        start("causal-lm", corpus, tmp_path / "run", callbacks=[Change(path, content, 2)], **given)
+    [*_, newest] = list_checkpoints(tmp_path / "run" / "checkpoints")
     path.write_bytes(whole)
+    given["max_steps"] = checkpoint_step(newest) + 1
     start("causal-lm", corpus, tmp_path / "run", resume=True, **given)

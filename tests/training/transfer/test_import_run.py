@@ -61,18 +61,21 @@ def test_a_directory_with_something_in_it_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "rehearsal"),
     [
-        "nllb",
-        pytest.param("t5", marks=pytest.mark.exhaustive),
-        pytest.param("marian", marks=pytest.mark.exhaustive),
-        pytest.param("marian_ssru", marks=pytest.mark.exhaustive),
+        ("nllb", 0.0),
+        pytest.param("nllb", 1.0, marks=pytest.mark.exhaustive),
+        pytest.param("t5", 1.0, marks=pytest.mark.exhaustive),
+        pytest.param("marian", 1.0, marks=pytest.mark.exhaustive),
+        pytest.param("marian_ssru", 1.0, marks=pytest.mark.exhaustive),
     ],
 )
-def test_training_goes_on_from_an_imported_model(name: str, pairs: Pairs, tmp_path: Path) -> None:
+def test_training_goes_on_from_an_imported_model(
+    name: str, rehearsal: float, pairs: Pairs, tmp_path: Path
+) -> None:
     start = import_run(FOLDER / name, tmp_path / "imported")
     steps = {"max_steps": 1, "learning_rate": 1e-9, "label_smoothing": 0.0}
-    options = TrainOptions(**steps, rehearsal=1.0)
+    options = TrainOptions(**steps, rehearsal=rehearsal, bleu_sentences=0)
     model = train(Corpus(pairs), tmp_path / "run", init=start, options=options).model
     config = RunDirectory(start).load_config()
     assert model.config == config
@@ -89,7 +92,8 @@ def test_a_fine_tuned_marian_leaves_as_marian(
     (theirs / "decoder.yml").write_text(yaml.safe_dump(decoder))
     start = import_run(theirs, tmp_path / "imported")
     assert "of its search, this is not taken over: word-penalty=0.5" in capsys.readouterr().out
-    options = TrainOptions(max_steps=3, learning_rate=0.01, warmup_steps=1, label_smoothing=0.1)
+    steps = {"max_steps": 1, "learning_rate": 0.01, "warmup_steps": 1, "rehearsal": 0.0}
+    options = TrainOptions(**steps, label_smoothing=0.1, bleu_sentences=0)
     model = train(Corpus(pairs), tmp_path / "run", init=start, options=options).model
     before = load_run(start)[0]
     changed = np.abs(np.array(model.head.matrix) - before.head.matrix)[:, :-1].max(axis=1)

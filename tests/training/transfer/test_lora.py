@@ -107,7 +107,7 @@ def classify(begun: Path, tmp_path: Path) -> Callable[..., Any]:
 def test_a_run_keeps_what_it_took_and_saves_a_plain_model(
     classify, begun: Path, tmp_path: Path, capsys
 ) -> None:
-    model = classify("adapted")
+    model = classify("adapted", max_steps=2)
     assert "parameters are trained" in capsys.readouterr().out
     taken, found = weights(load_run(begun)[0]), weights(load_run(tmp_path / "adapted")[0])
     assert list(found) == list(weights(build_model(model.config)))

@@ -29,7 +29,7 @@ CORPUS = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
 BLOCKS = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "norm": "pre"}
 BLOCKS |= {"activation": "relu", "layer_norm_epsilon": 1e-6}
 ALONE = {**BLOCKS, "num_layers": 1, "positions": "sinusoidal", "scale_embeddings": True}
-OPTIONS = TrainOptions(max_steps=2, batch_tokens=64, bleu_sentences=0, max_length=32)
+OPTIONS = TrainOptions(max_steps=1, batch_tokens=64, bleu_sentences=0, max_length=32)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_updates import without_graphs
 
 from keras_transformer import Corpus, Pairs, TrainOptions, Translator, load_run, train
 from keras_transformer.data.prepared.corpus import PreparedCorpus
@@ -34,6 +35,16 @@ def general(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that ends its translations, having learnt hardly more."""
+    directory = tmp_path_factory.mktemp("begun") / "run"
+    options = TrainOptions(**OPTIONS, max_steps=12, checkpoint_steps=12)
+    with without_graphs():
+        train(GENERAL, directory, vocab_size=15, overrides=SIZES, options=options)
+    return directory
+
+
 def tuned(general: Path, directory: Path, **options: Any) -> Any:
     return train(OWN, directory, init=general, options=TrainOptions(**OPTIONS, **options)).model
 
@@ -58,27 +69,6 @@ def test_what_was_rehearsed_is_kept_and_what_is_new_is_learnt(
     assert found.count("deb") > 5
 
 
-def test_a_run_keeps_its_pairs_and_goes_on_with_them(general: Path, tmp_path: Path) -> None:
-    tuned(general, tmp_path / "run", max_steps=2, checkpoint_steps=2, rehearsal=1.5)
-    place = RunDirectory(tmp_path / "run")
-    pairs = read_tsv(place.rehearsal)
-    assert len(pairs) <= 15
-    assert place.load_training()["data"]["train"]["kept"] == 10 + len(pairs)
-    # The text that the model is for is its own: nonsense lines say nothing of its sentences.
-    assert sum(place.load_training_text().sentences) == 10
-
-    def resumed_with(lines: list[str]) -> None:
-        place.rehearsal.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        options = TrainOptions(**OPTIONS, max_steps=4, checkpoint_steps=2, rehearsal=1.5)
-        train(OWN, tmp_path / "run", init=general, options=options, resume=True)
-
-    made = place.rehearsal.read_text(encoding="utf-8").splitlines()
-    resumed_with(made[::-1])
-    assert place.rehearsal.read_text(encoding="utf-8").splitlines() == made[::-1]
-    with pytest.raises(ValueError, match="was started with"):
-        resumed_with(made[:-1])
-
-
 @pytest.mark.exhaustive
 def test_a_run_that_has_not_begun_takes_no_pairs_that_lie_there(
     general: Path, tmp_path: Path
@@ -101,7 +91,31 @@ def test_pairs_are_what_the_model_makes_of_lines_as_long_as_ones_own(general: Pa
     assert Translator(model, source, target).translate(lines) == [made for _, made in pairs]
 
 
-def test_it_needs_a_translation_and_text(general: Path, tmp_path: Path) -> None:
+# From here on without graphs.
+@pytest.mark.usefixtures("few_updates")
+def test_a_run_keeps_its_pairs_and_goes_on_with_them(begun: Path, tmp_path: Path) -> None:
+    tuned(begun, tmp_path / "run", max_steps=1, checkpoint_steps=1, rehearsal=1.5)
+    place = RunDirectory(tmp_path / "run")
+    pairs = read_tsv(place.rehearsal)
+    assert len(pairs) <= 15
+    assert place.load_training()["data"]["train"]["kept"] == 10 + len(pairs)
+    # The text that the model is for is its own: nonsense lines say nothing of its sentences.
+    assert sum(place.load_training_text().sentences) == 10
+
+    def resumed_with(lines: list[str]) -> None:
+        place.rehearsal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        options = TrainOptions(**OPTIONS, max_steps=2, checkpoint_steps=1, rehearsal=1.5)
+        train(OWN, tmp_path / "run", init=begun, options=options, resume=True)
+
+    made = place.rehearsal.read_text(encoding="utf-8").splitlines()
+    resumed_with(made[::-1])
+    assert place.rehearsal.read_text(encoding="utf-8").splitlines() == made[::-1]
+    with pytest.raises(ValueError, match="was started with"):
+        resumed_with(made[:-1])
+
+
+@pytest.mark.usefixtures("few_updates", "without_workers")
+def test_it_needs_a_translation_and_text(begun: Path, tmp_path: Path) -> None:
     rehearsing, place = TrainOptions(**OPTIONS, rehearsal=1.0), tmp_path / "run"
     message = r"rehearsal=1.0 .*give such a run with init"
     with pytest.raises(ValueError, match=message):
@@ -110,15 +124,15 @@ def test_it_needs_a_translation_and_text(general: Path, tmp_path: Path) -> None:
     prepare(
         ParallelFiles((tmp_path / "lines",), (tmp_path / "lines",)),
         tmp_path / "prepared",
-        tokenizers=(general / "tokenizer.model",),
+        tokenizers=(begun / "tokenizer.model",),
         options=PrepareOptions(shards=1),
         workers=1,
         say=lambda line: None,
     )
     with pytest.raises(ValueError, match=message):
-        train(PreparedCorpus.load(tmp_path / "prepared"), place, init=general, options=rehearsing)
+        train(PreparedCorpus.load(tmp_path / "prepared"), place, init=begun, options=rehearsing)
     texts = TextCorpus(Texts(LINES, "lines"))
     with pytest.raises(ValueError, match=message):
-        train_texts("causal-lm", texts, place, init=general, options=rehearsing)
+        train_texts("causal-lm", texts, place, init=begun, options=rehearsing)
     with pytest.raises(ValueError, match="rehearsal must be at least 0, got -1"):
         TrainOptions(rehearsal=-1)

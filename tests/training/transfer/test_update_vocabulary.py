@@ -44,6 +44,7 @@ def translation(tokenizer: Tokenizer, **fields: Any) -> Any:
     return build_model(config)
 
 
+@pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize("fields", [{}, {"share_embeddings": "none", "logit_bias": True}])
 def test_a_translation_gives_earlier_ids_their_logits(
     fields: dict[str, Any], tokenizer: Tokenizer, tmp_path: Path
