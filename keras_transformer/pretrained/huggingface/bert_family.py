@@ -215,13 +215,14 @@ def albert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> 
             f"{fields.path} is of an AlbertForPreTraining, which tells whether two texts were "
             'swapped: for its other head, write "architectures": ["AlbertForMaskedLM"] there.'
         )
-    layers, groups = fields.integer("num_hidden_layers"), fields.integer("num_hidden_groups", 1)
+    layers = fields.integer("num_hidden_layers", least=1)
+    groups = fields.integer("num_hidden_groups", 1, least=1)
     if layers % groups:
         raise ImportRefusedError(
             f"{fields.path} has num_hidden_layers: {layers} and num_hidden_groups: {groups}, and "
             "only groups of equally many layers are supported."
         )
-    per_group = fields.integer("inner_group_num", 1)
+    per_group = fields.integer("inner_group_num", 1, least=1)
     return EncoderConfig(
         vocab_size=fields.vocab_size(),
         embedding_dim=fields.integer("embedding_size", 128),

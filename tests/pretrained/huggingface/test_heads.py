@@ -103,6 +103,8 @@ def test_what_an_albert_was_also_pretrained_with_is_left_out(changed: Callable[.
         ({"num_hidden_groups": 3}, "num_hidden_layers: 4 and num_hidden_groups: 3, and only gro"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type: 'relative_key'"),
         ({"inner_group_num": 2}, "lacks the tensor .*albert_layers.1"),
+        ({"num_hidden_groups": 0}, "num_hidden_groups.*at least 1"),
+        ({"inner_group_num": 0}, "inner_group_num.*at least 1"),
     ],
 )
 def test_an_albert_of_another_form_is_refused(
