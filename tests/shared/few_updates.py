@@ -31,11 +31,14 @@ def without_graphs() -> Iterator[None]:
     import keras
     import tensorflow as tf
 
-    tf.config.run_functions_eagerly(True)
+    before = tf.config.functions_run_eagerly()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keras.Model, "run_eagerly", property(_always, _ignore))
-        yield
-    tf.config.run_functions_eagerly(False)
+        tf.config.run_functions_eagerly(True)
+        try:
+            yield
+        finally:
+            tf.config.run_functions_eagerly(before)
 
 
 def _always(model: object) -> bool:

@@ -50,6 +50,7 @@ def test_an_interrupted_training_goes_on_as_it_would_have(runs: Path) -> None:
         learning_rate=0.003,
         warmup_steps=10,
         max_length=20,
+        bleu_sentences=0,
     )
     train(
         corpus,

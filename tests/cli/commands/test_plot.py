@@ -119,9 +119,14 @@ def test_a_corpus_with_the_vocabulary_of_a_run_or_its_own(
     assert (result.code, is_png(output)) == (0, True)
 
 
-def test_the_demo_corpus_without_any_option(run_cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "flags",
+    [["--demo-size", 1000, "--vocab-size", 300], pytest.param([], marks=pytest.mark.exhaustive)],
+)
+def test_the_demo_corpus_without_files(run_cli, tmp_path: Path, flags: list) -> None:
     output = tmp_path / "corpus.png"
-    assert (run_cli("plot", "corpus", "--output", output).code, is_png(output)) == (0, True)
+    result = run_cli("plot", "corpus", *flags, "--output", output)
+    assert (result.code, is_png(output)) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ def test_the_sums_are_those_of_the_definition(
     np.testing.assert_allclose(sums, reference(*values, strength), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("tokens", "jit_compile"), [(3, False), (21, False), (21, True)])
+@pytest.mark.parametrize(
+    ("tokens", "jit_compile"),
+    [(3, False), (21, False), pytest.param(21, True, marks=pytest.mark.exhaustive)],
+)
 def test_gradients_are_those_of_the_loss_on_logits(
     gradients_of: Callable[..., list[tf.Tensor]], tokens: int, jit_compile: bool
 ) -> None:

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from few_updates import without_graphs
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.batching.batches import batches_per_epoch
@@ -355,7 +356,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_anew(
     tmp_path: Path, corpus: Corpus
 ) -> None:
     for resume in (False, False, True):
-        with pytest.raises(KeyboardInterrupt):
+        with without_graphs(), pytest.raises(KeyboardInterrupt):
             train(
                 corpus,
                 tmp_path,
@@ -382,15 +383,16 @@ def test_two_vocabularies_and_a_limit_between_checkpoints(
 ) -> None:
     options = {**OPTIONS, "max_steps": 5, "dtype_policy": dtype_policy, "clip_norm": 1.0}
     losses = BatchLosses()
-    model = train(
-        Corpus(corpus.train),
-        tmp_path,
-        options=TrainOptions(**options),
-        joint_vocabulary=False,
-        callbacks=[losses],
-        overrides=SETTINGS["overrides"],
-        vocab_size=14,
-    ).model
+    with without_graphs():
+        model = train(
+            Corpus(corpus.train),
+            tmp_path,
+            options=TrainOptions(**options),
+            joint_vocabulary=False,
+            callbacks=[losses],
+            overrides=SETTINGS["overrides"],
+            vocab_size=14,
+        ).model
     assert list(losses.by_step) == [1, 2, 3, 4, 5]
     assert [path.name for path in list_checkpoints(tmp_path / "checkpoints")] == [
         "step_00000003.npz",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_updates import without_graphs
 from single_texts import PLAIN, SIZES, VOCABULARY
 
 from keras_transformer.training.run.options import TrainOptions
@@ -36,12 +37,13 @@ def runs(tmp_path_factory) -> dict[str, Path]:
     made = {}
     for task in ("masked-lm", "causal-lm"):
         made[task] = folder / task
-        train_texts(
-            task,  # type: ignore[arg-type]
-            PLAIN,
-            made[task],
-            overrides={**SIZES, "max_positions": 32},
-            vocab_size=VOCABULARY,
-            options=TrainOptions(max_steps=1, max_length=32),
-        )
+        with without_graphs():
+            train_texts(
+                task,  # type: ignore[arg-type]
+                PLAIN,
+                made[task],
+                overrides={**SIZES, "max_positions": 32},
+                vocab_size=VOCABULARY,
+                options=TrainOptions(max_steps=1, max_length=32),
+            )
     return made

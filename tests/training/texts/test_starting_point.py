@@ -51,7 +51,8 @@ def test_a_head_of_other_labels_is_new_and_learns_under_low_rank_adaptation(
 
 def test_a_head_of_the_same_labels_is_taken_in_the_order_of_the_run(start, tmp_path: Path) -> None:
     still = {"options": {"max_steps": 1, "learning_rate": 1e-30, "average_checkpoints": 1}}
-    start("classify", "first", labelled("neg", "pos"), overrides={"labels": ("pos", "neg")})
+    labels, begun = {"labels": ("pos", "neg")}, {"max_steps": 1}
+    start("classify", "first", labelled("neg", "pos"), overrides=labels, options=begun)
     model = start("classify", "again", labelled("neg", "pos"), init=tmp_path / "first", **still)
     assert model.config.labels == ("pos", "neg")
     begun = weights(load_run(tmp_path / "first")[0])
@@ -62,7 +63,7 @@ def test_a_head_of_the_same_labels_is_taken_in_the_order_of_the_run(start, tmp_p
 
 
 def test_texts_are_resumed_as_they_were_and_a_finished_run_stays(start, tmp_path: Path) -> None:
-    start("classify", "run", labelled("neg", "pos"), options={"max_steps": 3})
+    start("classify", "run", labelled("neg", "pos"), options={"max_steps": 1})
     with pytest.raises(ValueError, match="was started on other text"):
         start("classify", "run", labelled("pos", "neg"), resume=True)
     for asked, told in (

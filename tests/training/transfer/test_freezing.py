@@ -146,7 +146,7 @@ def test_unfreezing_that_takes_longer_than_the_run_is_refused() -> None:
     [
         pytest.param("embeddings", ("embeddings/",), marks=pytest.mark.exhaustive),
         ("1", ("embeddings/", "encoder/block_0/")),
-        ("encoder", ("embeddings/", "encoder/")),
+        pytest.param("encoder", ("embeddings/", "encoder/"), marks=pytest.mark.exhaustive),
     ],
 )
 def test_what_is_frozen_does_not_change_and_all_else_does(

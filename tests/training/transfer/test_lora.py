@@ -47,7 +47,10 @@ def inputs(model: Any) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("options", [{}, {"micro_batches": 2}, {"recompute": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"micro_batches": 2}, pytest.param({"recompute": True}, marks=pytest.mark.exhaustive)],
+)
 def test_an_update_changes_the_factors_alone(options: dict[str, Any]) -> None:
     keras.utils.set_random_seed(0)
     model = build_model(ENCODER)

@@ -45,7 +45,15 @@ def translation(tokenizer: Tokenizer, **fields: Any) -> Any:
 
 
 @pytest.mark.usefixtures("few_updates")
-@pytest.mark.parametrize("fields", [{}, {"share_embeddings": "none", "logit_bias": True}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        pytest.param(
+            {"share_embeddings": "none", "logit_bias": True}, marks=pytest.mark.exhaustive
+        ),
+    ],
+)
 def test_a_translation_gives_earlier_ids_their_logits(
     fields: dict[str, Any], tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
