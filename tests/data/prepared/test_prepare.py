@@ -25,6 +25,9 @@ from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles, T
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 
+# The preparation that is killed has workers, and leaves the same bytes.
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 LINES = 500
 WORDS = [first + second + "ae" for first in "bdfgkl" for second in "aeiou"]
 OPTIONS = PrepareOptions(vocab_size=60, tokenizer_type="bpe", max_length=30, shards=3)
@@ -66,11 +69,11 @@ def valid(text):
 
 
 @pytest.fixture(scope="module")
-def prepared(train, valid, tmp_path_factory):
+def prepared(train, valid, without_workers, tmp_path_factory):
     directory = tmp_path_factory.mktemp("prepared")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparing, "LINES_PER_PIECE", 60)
-        prepare(train, directory, valid=valid, options=OPTIONS, workers=2, say=lambda _: None)
+        prepare(train, directory, valid=valid, options=OPTIONS, workers=1, say=lambda _: None)
     return directory
 
 
@@ -128,7 +131,7 @@ def test_a_killed_preparation_goes_on_to_the_same_bytes_with_any_number_of_worke
     for flag, names in zip(flags, paths, strict=True):
         command += [flag, *(str(text / name) for name in names)]
     command += "--vocab-size 60 --tokenizer-type bpe --max-length 30 --shards 3".split()
-    for workers, line in ((1, "pieces tokenized: 4"), (3, "shards written: 2")):
+    for workers, line in ((1, "pieces tokenized: 4"), (2, "shards written: 2")):
         killed = subprocess.Popen(
             [*command, "--workers", str(workers)],
             stdout=subprocess.PIPE,
@@ -167,8 +170,6 @@ def test_other_text_or_settings_are_refused(prepared, train, valid, changes, par
         )
 
 
-# From here on no workers, which import TensorFlow anew; they made `prepared`.
-@pytest.mark.usefixtures("without_workers")
 def test_tsv_and_existing_tokenizers(prepared, text, tmp_path):
     (tmp_path / "pairs.tsv").write_text("1\ta b\tc\n2\td e f\tg h\n")
     source = train_tokenizer(["a b c d e f g h"] * 4, 14, "bpe")
@@ -235,7 +236,7 @@ def test_nothing_left_is_an_error_with_the_counts(valid, text, tmp_path):
     ],
 )
 def test_after_an_error_the_options_that_it_asks_for_are_taken(
-    prepared, without_workers, train, valid, wrong, tmp_path
+    prepared, train, valid, wrong, tmp_path
 ):
     options = dataclasses.replace(OPTIONS, **wrong)
     streams = (valid, train) if "max_length" in wrong else (train, valid)

@@ -31,16 +31,17 @@ OPTIONS = {"batch_tokens": 64, "checkpoint_steps": 2, "warmup_steps": 4, "learni
 def corpora(tmp_path_factory, without_workers) -> dict[str, PreparedCorpus]:
     """Prepared corpora: "texts" and "pairs"."""
     folder = tmp_path_factory.mktemp("corpora")
-    path = folder / "a.txt"
+    path, few = folder / "a.txt", folder / "few.txt"
     path.write_text("".join(f"{line}\n" for line in LINES))
+    few.write_text("".join(f"{line}\n" for line in LINES[:6]))
     streams: dict[str, Any] = {
-        "texts": SingleFiles((path,)),
-        "pairs": ParallelFiles((path,), (path,)),
+        "texts": (SingleFiles((path,)), SingleFiles((few,))),
+        "pairs": (ParallelFiles((path,), (path,)), ParallelFiles((few,), (few,))),
     }
     options = PrepareOptions(vocab_size=14, max_length=24, shards=2)
-    for name, stream in streams.items():
+    for name, (stream, valid) in streams.items():
         prepare(
-            stream, folder / name, valid=stream, options=options, workers=1, say=lambda line: None
+            stream, folder / name, valid=valid, options=options, workers=1, say=lambda line: None
         )
     return {name: PreparedCorpus.load(folder / name) for name in streams}
 
