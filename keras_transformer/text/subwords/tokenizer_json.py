@@ -126,8 +126,10 @@ class TokenizerJson:
             if token in self._never:
                 continue
             start = end - len(text[start:end].lstrip())
-            if start == end:
-                # White space alone is part of no word.
+            is_space = token < self.size and not self._inside[token].strip()
+            if start == end or is_space:
+                # White space alone is part of no word. A mark that stands for it alone has the
+                # place of the letter behind it.
                 placed.append(Placed("", before, before, False))
                 continue
             gap = text[before:start]

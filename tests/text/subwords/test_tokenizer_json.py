@@ -209,6 +209,18 @@ def test_tokens_have_their_place_without_the_space_before(ours: Tokenizer) -> No
     assert set(found[4]) == {"家"}
 
 
+def test_a_mark_of_a_space_alone_has_no_letter(tokenizer_jsons: dict[str, bytes]) -> None:
+    """Where no piece begins with it, as a small vocabulary of unigrams may have it."""
+    values = json.loads(tokenizer_jsons["albert"])
+    names = [*(one["content"] for one in values["added_tokens"]), "▁", "a", "man"]
+    values["model"]["vocab"] = [[name, -1.0] for name in names]
+    tokenizer, text = Tokenizer(json.dumps(values).encode()), "a  man a"
+    placed = tokenizer.subwords.place(text)
+    assert tokenizer.pieces(tokenizer.encode([text])[0]) == [*("▁", "a", "▁", "man", "▁", "a")]
+    assert [text[one.start : one.end] for one in placed] == ["", "a", "", "man", "", "a"]
+    assert [one.spelling for one in placed] == ["", "a", "", " man", "", " a"]
+
+
 def test_a_word_alone_has_the_ids_that_it_has_in_a_text(ours: Tokenizer) -> None:
     words = ["A", "man", "isn't", "here."]
     alone = ours.encode(words_in_text(words, ours.subwords))
