@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tools.covering import covering, sampled, sampled_fixture
+from tools.covering import covering, sampled, sampled_fixture, some
 
 PRODUCT = list(itertools.product("abcde", range(4), (None, "int8")))
 
@@ -39,3 +39,9 @@ def test_what_is_left_out_is_exhaustive(left_out: list) -> None:
 def test_a_fixture_is_given_tuples_and_a_test_their_values() -> None:
     assert sampled([("a", 1)])[0].values == ("a", 1)
     assert sampled_fixture([("a", 1)])[0].values == (("a", 1),)
+
+
+def test_some_are_kept_and_the_others_left_for_later() -> None:
+    found = some(["a", {"b": 1}, "c"], {"b": 1})
+    assert [one.values for one in found] == [("a",), ({"b": 1},), ("c",)]
+    assert [bool(one.marks) for one in found] == [True, False, True]
