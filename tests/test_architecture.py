@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = (
     ("control_groups",),
     ("cores", "messages", "path_kinds", "suggestions", "telemetry", "tensors"),
+    ("families",),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
@@ -40,7 +41,7 @@ RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
 SHARED = {
     "keras_transformer.artefact.entries",
-    "keras_transformer.artefact.families",
+    "keras_transformer.artefact.graph_names",
     "keras_transformer.artefact.files",
     "keras_transformer.artefact.manifest",
     "keras_transformer.artefact.shortlist",
@@ -62,6 +63,7 @@ SHARED = {
     "keras_transformer.config.special_ids",
     "keras_transformer.control_groups",
     "keras_transformer.cores",
+    "keras_transformer.families",
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",

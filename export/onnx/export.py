@@ -11,6 +11,7 @@ from typing import Any
 
 from keras_transformer import __version__
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
+from keras_transformer.families import FAMILIES
 
 try:
     from keras_transformer.export.inputs import AnyModel, check_inputs, check_shortlist, in_float32
@@ -32,7 +33,6 @@ from keras_transformer.artefact.entries import (
     StoredFile,
     TokenizerFile,
 )
-from keras_transformer.artefact.families import tokenizer_names
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import (
     MANIFEST_FILE,
@@ -154,7 +154,7 @@ def _write(
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
         for side, name, one in zip(
-            tokenizer_names(model.config.to_dict()),
+            FAMILIES[model.config.family].tokenizers,
             save_tokenizers(directory, *both),
             both,
             strict=False,  # A model with one stack has one side.

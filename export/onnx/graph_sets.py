@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from keras_transformer.artefact.entries import Graph
-from keras_transformer.artefact.families import graph_file
+from keras_transformer.artefact.graph_names import graph_file
 from keras_transformer.artefact.manifest import sha256_of
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.inputs import AnyModel

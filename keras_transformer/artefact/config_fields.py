@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_transformer.artefact.families import (
-    ENCODER_DECODER,
-    family_of,
-    tokenizer_names,
-    vocabulary_fields,
-)
 from keras_transformer.config.families import config_from_dict
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.families import ENCODER_DECODER, family_of
 
 # What else is read to tell how much memory a search takes; each of the first may be null.
 _SIZES = ("max_positions", "num_key_value_heads", "key_dim", "value_dim")
@@ -29,8 +24,9 @@ def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
     Raises:
         ValueError: A field is missing, of the wrong kind or out of range; the message names it.
     """
-    names = vocabulary_fields(config)
-    for name, side in zip(names, tokenizer_names(config), strict=True):
+    family = family_of(config)
+    names = family.vocabulary_fields
+    for name, side in zip(names, family.tokenizers, strict=True):
         _check_size(config, name, f", the number of {side} ids")
     vocabulary = min(config[name] for name in names)
     if special_ids.highest >= vocabulary:
@@ -38,7 +34,7 @@ def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
             f"special_ids names the id {special_ids.highest}, but the smallest vocabulary has the "
             f"ids 0 to {vocabulary - 1}."
         )
-    is_translator = family_of(config) == ENCODER_DECODER
+    is_translator = family is ENCODER_DECODER
     if not is_translator:
         try:
             config_from_dict(dict(config))

@@ -23,17 +23,10 @@ from keras_transformer.artefact.entries import (
     graphs_from,
     special_ids_from,
 )
-from keras_transformer.artefact.families import (
-    ENCODER_DECODER,
-    SHORTLIST,
-    family_of,
-    graph_file,
-    graph_names,
-    later_graphs,
-    tokenizer_names,
-)
+from keras_transformer.artefact.graph_names import SHORTLIST, graph_file, graph_names
 from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.families import ENCODER_DECODER, family_of
 from keras_transformer.path_kinds import describe_path
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults
@@ -46,9 +39,9 @@ WEIGHTS_FILE = "weights.bin"
 SHORTLIST_FILE = "shortlist.npz"
 
 # Those of an encoder-decoder.
-GRAPHS = graph_names({"family": ENCODER_DECODER})
+GRAPHS = ENCODER_DECODER.graphs
 TARGETS = ("onnxruntime", "native", "portable")
-SIDES = tokenizer_names({"family": ENCODER_DECODER})
+SIDES = ENCODER_DECODER.tokenizers
 # The field with the hash of the others.
 _OWN_SHA256 = "sha256"
 _HASH_BLOCK_BYTES = 1 << 20
@@ -118,10 +111,11 @@ class Manifest:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
+        family = family_of(self.config)
         listed = () if self.shortlist is None else (SHORTLIST,)
         for field, expected, optional in (
-            ("graphs", (*graph_names(self.config), *listed), later_graphs(self.config)),
-            ("tokenizers", tokenizer_names(self.config), ()),
+            ("graphs", (*graph_names(self.config), *listed), family.later_graphs),
+            ("tokenizers", family.tokenizers, ()),
         ):
             if set(getattr(self, field)) | set(optional) != set(expected):
                 raise ValueError(
@@ -146,7 +140,7 @@ class Manifest:
     @property
     def family(self) -> str:
         """The kind of model: "encoder-decoder", "encoder" or "decoder"."""
-        return family_of(self.config)
+        return family_of(self.config).name
 
     @property
     def files(self) -> list[StoredFile]:

@@ -4,12 +4,11 @@ that it is for.
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from keras_transformer.config.encoder_only import EncoderHead
+from keras_transformer.families import ENCODER_DECODER, FAMILIES, FamilyName
 from keras_transformer.understanding.heads import TASKS
-
-Family = Literal["encoder", "decoder", "encoder-decoder"]
 
 _WITH_HEAD = {
     "masked_lm": "fill-mask",
@@ -19,7 +18,7 @@ _WITH_HEAD = {
 }
 
 
-def require_family(directory: Path, wanted: Family, head: EncoderHead | None = None) -> None:
+def require_family(directory: Path, wanted: FamilyName, head: EncoderHead | None = None) -> None:
     """Refuses a directory whose model is of another family, or has another head.
 
     One whose family cannot be read passes: what opens it says what is wrong with it.
@@ -33,7 +32,7 @@ def require_family(directory: Path, wanted: Family, head: EncoderHead | None = N
         ValueError: The model is of another kind; the message names commands that it is for.
     """
     config = _config(directory)
-    found = config.get("family", "encoder-decoder")
+    found = config.get("family", ENCODER_DECODER.name)
     serves = head is None or _WITH_HEAD.get(config.get("head") or "") == _WITH_HEAD.get(head)
     if not config or (found == wanted and serves):
         return
@@ -47,7 +46,7 @@ def require_family(directory: Path, wanted: Family, head: EncoderHead | None = N
 def family_in(directory: Path) -> str | None:
     """Returns the family of a directory's model; None if it cannot be read."""
     config = _config(directory)
-    return config.get("family", "encoder-decoder") if config else None
+    return config.get("family", ENCODER_DECODER.name) if config else None
 
 
 def _training(head: EncoderHead | None) -> str:
@@ -69,7 +68,7 @@ def _config(directory: Path) -> dict[str, Any]:
 
 
 def _described(config: dict[str, Any]) -> str:
-    family = _article(config.get("family", "encoder-decoder"))
+    family = _article(config.get("family", ENCODER_DECODER.name))
     head = config.get("head")
     return f"{family} model" + (f" with the head {head!r}" if head else "")
 
@@ -79,8 +78,6 @@ def _article(family: str) -> str:
 
 
 def _commands(config: dict[str, Any]) -> str:
-    family = config.get("family", "encoder-decoder")
-    if family == "encoder":
-        command = _WITH_HEAD.get(config.get("head") or "")
-        return f"{command} or embed" if command else "embed"
-    return "generate or perplexity" if family == "decoder" else "translate or score"
+    usual = FAMILIES[config.get("family", ENCODER_DECODER.name)].commands
+    command = _WITH_HEAD.get(config.get("head") or "")
+    return f"{command} or {usual}" if command else usual

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from keras_transformer.config.checks import check_flag
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
+from keras_transformer.families import DECODER, FamilyName
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class DecoderConfig(SingleStackConfig):
         124439808
     """
 
-    family: ClassVar[str] = "decoder"
+    family: ClassVar[FamilyName] = DECODER.name
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "gpt2-tiny": {
             "model_dim": 128,

@@ -18,6 +18,7 @@ from keras_transformer.config.text_vectors import (
     poolings_of,
     read_dense,
 )
+from keras_transformer.families import ENCODER, FamilyName
 
 EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
@@ -75,7 +76,7 @@ class EncoderConfig(SingleStackConfig):
         109482240
     """
 
-    family: ClassVar[str] = "encoder"
+    family: ClassVar[FamilyName] = ENCODER.name
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "bert-tiny": {
             "model_dim": 128,

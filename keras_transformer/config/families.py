@@ -7,19 +7,13 @@ from typing import Any
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.transformer import TransformerConfig
+from keras_transformer.families import family_of
 
 ModelConfig = TransformerConfig | EncoderConfig | DecoderConfig
 
 # The names of a model's files in a directory.
 CONFIG = "config.json"
 MODEL = "model.keras"
-
-# An encoder-decoder's values name no family, as in version 0.1, which had no other.
-_FAMILIES: dict[str | None, Any] = {
-    None: TransformerConfig,
-    EncoderConfig.family: EncoderConfig,
-    DecoderConfig.family: DecoderConfig,
-}
 
 
 def config_from_dict(values: dict[str, Any]) -> ModelConfig:
@@ -38,11 +32,7 @@ def config_class(values: dict[str, Any]) -> Any:
     Raises:
         ValueError: The family is unknown.
     """
-    family = values.get("family")
-    if family not in _FAMILIES:
-        known = ", ".join(repr(name) for name in _FAMILIES if name is not None)
-        raise ValueError(f"family must be {known} or absent, got {family!r}.")
-    return _FAMILIES[family]
+    return family_of(values).load("config")
 
 
 def load_config(path: str | Path) -> ModelConfig:

@@ -11,6 +11,7 @@ from keras_transformer.config.checks import check_choice, check_size, make_numbe
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import StackConfig
+from keras_transformer.families import FamilyName
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class SingleStackConfig(EmbeddedConfig):
     """
 
     # Names the family in a file.
-    family: ClassVar[str]
+    family: ClassVar[FamilyName]
     presets: ClassVar[dict[str, dict[str, Any]]]
 
     vocab_size: int

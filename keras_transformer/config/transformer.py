@@ -5,7 +5,7 @@ JSON; also the named sizes, among them those of the paper's Table 3.
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from keras_transformer.config.checks import (
     check_choice,
@@ -17,6 +17,7 @@ from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import Recurrence, StackConfig
+from keras_transformer.families import ENCODER_DECODER, FamilyName
 
 EmbeddingSharing = Literal["all", "target", "none"]
 
@@ -84,6 +85,8 @@ class TransformerConfig(EmbeddedConfig):
         >>> TransformerConfig.preset("base", vocab_size=37_000).parameter_count
         63082496
     """
+
+    family: ClassVar[FamilyName] = ENCODER_DECODER.name
 
     source_vocab_size: int
     # None only as an argument: `__post_init__` always sets an integer.

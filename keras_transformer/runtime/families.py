@@ -3,12 +3,7 @@
 from pathlib import Path
 
 from keras_transformer.artefact.manifest import Manifest
-
-_CLASSES = {
-    "encoder-decoder": "OnnxTranslator",
-    "encoder": "OnnxEncoder",
-    "decoder": "OnnxGenerator",
-}
+from keras_transformer.families import FAMILIES
 
 
 def require_family(directory: Path, manifest: Manifest, wanted: str) -> None:
@@ -16,5 +11,5 @@ def require_family(directory: Path, manifest: Manifest, wanted: str) -> None:
     if manifest.family != wanted:
         raise ValueError(
             f"{directory} holds a model of the family {manifest.family!r}: open it with "
-            f"{_CLASSES[manifest.family]}."
+            f"{FAMILIES[manifest.family].name_of('opened')}."
         )

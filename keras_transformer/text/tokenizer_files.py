@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.config.transformer import TransformerConfig
+from keras_transformer.families import FAMILIES
 from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -71,10 +71,8 @@ def check_vocabularies(config: ModelConfig, source: Tokenizer, target: Tokenizer
     Raises:
         ValueError: One has more or fewer, for instance as its file was cut short.
     """
-    sides = {"vocab_size": source}
-    if isinstance(config, TransformerConfig):
-        sides = {"source_vocab_size": source, "target_vocab_size": target}
-    for field, tokenizer in sides.items():
+    fields = FAMILIES[config.family].vocabulary_fields
+    for field, tokenizer in zip(fields, (source, target), strict=False):
         size = getattr(config, field)
         if tokenizer.vocab_size != size:
             side = field.removesuffix("vocab_size").replace("_", " ")

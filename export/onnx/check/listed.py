@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.graph_names import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import FILLER, Listed, Shortlist
 from keras_transformer.export.onnx.check.running import Arrays, checked_graphs

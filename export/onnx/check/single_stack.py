@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.running import (
@@ -19,6 +18,7 @@ from keras_transformer.export.onnx.check.steps import (
     random_steps,
     traced,
 )
+from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.runtime.loop.top_k import log_softmax

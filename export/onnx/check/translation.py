@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.artefact.families import STEP_GRAPHS
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export.onnx.check.listed import CheckedShortlist
@@ -16,6 +15,7 @@ from keras_transformer.export.onnx.check.steps import (
     random_steps,
     traced,
 )
+from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.models.transformer import Transformer
 
 _SOURCE_LENGTHS = (7, 1, 4)

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import onnx
 
-from keras_transformer.artefact.families import SHORTLIST
+from keras_transformer.artefact.graph_names import SHORTLIST
 from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.expressible import not_held

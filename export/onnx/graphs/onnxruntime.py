@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from keras_transformer.artefact.families import SHORTLIST
+from keras_transformer.artefact.graph_names import SHORTLIST
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.pieces import Pieces, own_attention

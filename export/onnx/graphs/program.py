@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx.numpy_helper import from_array
 
-from keras_transformer.artefact.families import ENDS, LAST_SPECIAL, MOST_STEPS
+from keras_transformer.artefact.graph_names import ENDS, LAST_SPECIAL, MOST_STEPS
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 
 _LEFT_OUT = -1

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from keras_transformer.artefact.entries import GraphTensor
-from keras_transformer.artefact.families import SHORTLIST, STEP_GRAPHS, graph_names
+from keras_transformer.artefact.graph_names import SHORTLIST, graph_names
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.onnx.heads.vocabulary import product_width
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
+from keras_transformer.families import STEP_GRAPHS
 
 LOGITS = "logits"
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from onnxruntime import IOBinding, OrtValue
 
-from keras_transformer.artefact.families import ENDS, LAST_SPECIAL, MOST_STEPS
+from keras_transformer.artefact.graph_names import ENDS, LAST_SPECIAL, MOST_STEPS
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, Ids, Rows, Values, keep_rows
 from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from onnxruntime import RunOptions
 
-from keras_transformer.artefact.families import SHORTLIST
 from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.graph_names import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks

@@ -3,7 +3,7 @@
 from onnxruntime import InferenceSession as Session
 
 from keras_transformer.artefact.entries import Graph
-from keras_transformer.artefact.families import MOST_STEPS
+from keras_transformer.artefact.graph_names import MOST_STEPS
 from keras_transformer.runtime.loop.requests import Best
 from keras_transformer.runtime.onnx_graphs.cache import cache_inputs
 

@@ -83,7 +83,7 @@ def text_model_config(
     known = {field.name for field in dataclasses.fields(family)}
     unknown = sorted(set(fields) - known)
     if unknown:
-        name = getattr(family, "family", "encoder-decoder")
+        name = family.family
         raise ValueError(
             f"{', '.join(unknown)}: an {name} has no such field, only "
             f"{', '.join(sorted(known - _NOT_TAKEN))}."

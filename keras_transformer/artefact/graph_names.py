@@ -1,0 +1,27 @@
+"""The names of an artefact's graphs and of their optional inputs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from keras_transformer.families import ENCODER, family_of
+
+# Optional inputs of step graphs that make several steps in a run: how many at most, the largest id
+# that ends the run, and what is said of the ends of hypotheses, which do not.
+MOST_STEPS, LAST_SPECIAL, ENDS = "most_steps", "last_special", "ends"
+# The graph that an encoder-decoder has in addition if its artefact has a shortlist.
+SHORTLIST = "shortlist"
+
+
+def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the graphs of a config's artefact."""
+    family, head = family_of(config), config.get("head")
+    if family is ENCODER and head == "pretraining":
+        return (*family.graphs, "head", "next_sentence")
+    if family is ENCODER and (head is not None or config.get("pooler")):
+        return (*family.graphs, "head")
+    return family.graphs
+
+
+def graph_file(name: str) -> str:
+    """Returns the name of a graph's file, such as "encoder.onnx"."""
+    return f"{name}.onnx"
