@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = (
     ("control_groups",),
     ("cores", "messages", "path_kinds", "suggestions", "telemetry", "tensors"),
-    ("families",),
     ("distribution", "keras_backend", "serializable", "config", "whole_files", "garbage"),
     ("gelu", "text"),
     ("search",),
@@ -63,7 +62,7 @@ SHARED = {
     "keras_transformer.config.special_ids",
     "keras_transformer.control_groups",
     "keras_transformer.cores",
-    "keras_transformer.families",
+    "keras_transformer.config.family",
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
@@ -336,7 +335,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields", "config.families"}
-    packages |= {"artefact.families", "config.single_stack", "generation", "understanding"}
+    packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}

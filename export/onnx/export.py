@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import __version__
+from keras_transformer.config.family import FAMILIES
 from keras_transformer.distribution import DISTRIBUTION, imported_versions, install_command
-from keras_transformer.families import FAMILIES
 
 try:
     from keras_transformer.export.inputs import AnyModel, check_inputs, check_shortlist, in_float32

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_transformer.config.families import config_from_dict
+from keras_transformer.config.family import ENCODER_DECODER, family_of
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.families import ENCODER_DECODER, family_of
 
 # What else is read to tell how much memory a search takes; each of the first may be null.
 _SIZES = ("max_positions", "num_key_value_heads", "key_dim", "value_dim")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_transformer.families import ENCODER, family_of
+from keras_transformer.config.family import ENCODER, family_of
 
 # Optional inputs of step graphs that make several steps in a run: how many at most, the largest id
 # that ends the run, and what is said of the ends of hypotheses, which do not.

@@ -25,8 +25,8 @@ from keras_transformer.artefact.entries import (
 )
 from keras_transformer.artefact.graph_names import SHORTLIST, graph_file, graph_names
 from keras_transformer.config.checks import check_choice
+from keras_transformer.config.family import ENCODER_DECODER, family_of
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.families import ENCODER_DECODER, family_of
 from keras_transformer.path_kinds import describe_path
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.defaults import check_defaults

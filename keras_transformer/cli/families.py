@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.encoder_only import EncoderHead
-from keras_transformer.families import ENCODER_DECODER, FAMILIES, FamilyName
+from keras_transformer.config.family import ENCODER_DECODER, FAMILIES, FamilyName
 from keras_transformer.understanding.heads import TASKS
 
 _WITH_HEAD = {

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any, ClassVar
 
 from keras_transformer.config.checks import check_flag
+from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
-from keras_transformer.families import DECODER, FamilyName
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from keras_transformer.config.checks import (
     check_size,
     make_numbers_plain,
 )
+from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
 from keras_transformer.config.text_vectors import (
@@ -18,7 +19,6 @@ from keras_transformer.config.text_vectors import (
     poolings_of,
     read_dense,
 )
-from keras_transformer.families import ENCODER, FamilyName
 
 EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"

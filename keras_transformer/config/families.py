@@ -6,8 +6,8 @@ from typing import Any
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.family import family_of
 from keras_transformer.config.transformer import TransformerConfig
-from keras_transformer.families import family_of
 
 ModelConfig = TransformerConfig | EncoderConfig | DecoderConfig
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 from keras_transformer.config.checks import check_choice, check_size, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
+from keras_transformer.config.family import FamilyName
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import StackConfig
-from keras_transformer.families import FamilyName
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ from keras_transformer.config.checks import (
     make_numbers_plain,
 )
 from keras_transformer.config.embedding import EmbeddedConfig
+from keras_transformer.config.family import ENCODER_DECODER, FamilyName
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import Recurrence, StackConfig
-from keras_transformer.families import ENCODER_DECODER, FamilyName
 
 EmbeddingSharing = Literal["all", "target", "none"]
 

@@ -3,7 +3,7 @@
 from typing import Any, TypeAlias
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.families import FAMILIES
+from keras_transformer.config.family import FAMILIES
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.family_model import FamilyModel

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from keras_transformer.artefact.manifest import Manifest
-from keras_transformer.families import FAMILIES
+from keras_transformer.config.family import FAMILIES
 
 
 def require_family(directory: Path, manifest: Manifest, wanted: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from keras_transformer.config.families import ModelConfig
-from keras_transformer.families import FAMILIES
+from keras_transformer.config.family import FAMILIES
 from keras_transformer.text.subwords.opening import SUFFIXES
 from keras_transformer.text.tokenizer import Tokenizer
 

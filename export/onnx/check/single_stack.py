@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export.onnx.check.running import (
     Arrays,
     CheckedGraph,
@@ -18,7 +19,6 @@ from keras_transformer.export.onnx.check.steps import (
     random_steps,
     traced,
 )
-from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.runtime.loop.top_k import log_softmax

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export.onnx.check.listed import CheckedShortlist
 from keras_transformer.export.onnx.check.running import Comparison, checked_graphs
 from keras_transformer.export.onnx.check.steps import (
@@ -15,7 +16,6 @@ from keras_transformer.export.onnx.check.steps import (
     random_steps,
     traced,
 )
-from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.models.transformer import Transformer
 
 _SOURCE_LENGTHS = (7, 1, 4)

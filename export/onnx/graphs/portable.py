@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.graph_names import SHORTLIST
+from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import decoder_parts, single_head
@@ -30,7 +31,6 @@ from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
 from keras_transformer.export.onnx.quantize.kernels import Float32
-from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask

@@ -11,9 +11,9 @@ from keras_transformer.artefact.graph_names import SHORTLIST, graph_names
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export.onnx.heads.vocabulary import product_width
 from keras_transformer.export.onnx.layers.recurrence import STATES, state_name
-from keras_transformer.families import STEP_GRAPHS
 
 LOGITS = "logits"
 

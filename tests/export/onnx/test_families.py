@@ -14,10 +14,10 @@ import pytest
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export import Manifest, export_onnx
 from keras_transformer.export.onnx.check.running import CheckedGraph
 from keras_transformer.export.onnx.quantize.precision import target_in
-from keras_transformer.families import STEP_GRAPHS
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.text.tokenizer import Tokenizer
