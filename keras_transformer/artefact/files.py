@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 import threading
+from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,11 @@ _BLOCK_BYTES = 1 << 20
 _ALIGNMENT = 64
 
 
-class ArtefactFiles:
+class ArtefactFiles(os.PathLike[str]):
     """The files of an artefact, by their entries in its manifest; any number of threads may read.
+
+    It stands for its directory: what opens an artefact takes either, and reads no file of this one
+    again.
 
     Args:
         directory: The artefact.
@@ -42,6 +46,19 @@ class ArtefactFiles:
         self._map_weights = map_weights
         self._lock = threading.Lock()
         self._held: dict[str, tuple[str, Bytes]] = {}
+
+    @classmethod
+    def of(cls, directory: str | os.PathLike[str], *, map_weights: bool = False) -> "ArtefactFiles":
+        """Returns the files of a directory: the argument itself if it is an `ArtefactFiles`."""
+        return directory if isinstance(directory, cls) else cls(directory, map_weights=map_weights)
+
+    def __fspath__(self) -> str:
+        return str(self.directory)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The artefact's contract, read when it is first asked for; raises as `Manifest.read`."""
+        return Manifest.read(self.directory)
 
     def read_all(self, manifest: Manifest) -> None:
         """Reads every file that a manifest names.

@@ -2,22 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
 
-from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.family import ENCODER
 from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
-from keras_transformer.runtime.families import require_family
-from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
-class OnnxEncoder(TextUnderstanding):
+class OnnxEncoder(OpenedArtefact[OnnxEncoderEngine], TextUnderstanding):
     """Reads texts with an encoder that `export_onnx` wrote; needs no TensorFlow.
 
     Any number of threads may share one. It is a context manager that closes itself.
@@ -68,33 +63,15 @@ class OnnxEncoder(TextUnderstanding):
         target: str | None = None,
         mmap: bool = False,
     ) -> None:
-        path = Path(directory)
-        self.manifest = manifest = Manifest.read(path)
-        require_family(path, manifest, "encoder")
-        files = ArtefactFiles(path, map_weights=mmap)
-        files.read_all(manifest)
-        self._choice = choose_graphs(manifest, path, target)
-        text_ids = open_text_ids(files, manifest, "text")
-        self._runs: OnnxEncoderEngine = OnnxEncoderEngine(
-            self._choice.manifest, files, threads, batch_tokens, providers
+        OpenedArtefact.__init__(
+            self,
+            directory,
+            ENCODER,
+            lambda manifest, files: OnnxEncoderEngine(
+                manifest, files, threads, batch_tokens, providers
+            ),
+            target=target,
+            mmap=mmap,
         )
-        super().__init__(self._runs, text_ids, max_text_length, long_texts)
-
-    def describe(self) -> dict[str, str]:
-        """Returns the model's family and precision, the target of the graphs that run and why."""
-        return self._choice.describe()
-
-    def close(self) -> None:
-        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
-        self._runs.close()
-
-    def __enter__(self) -> "OnnxEncoder":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        [text_ids] = self.text_ids
+        TextUnderstanding.__init__(self, self.engine, text_ids, max_text_length, long_texts)

@@ -2,22 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
 
-from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.family import DECODER
 from keras_transformer.generation.text_generator import TextGenerator
-from keras_transformer.runtime.families import require_family
 from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
-from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 
 
-class OnnxGenerator(TextGenerator):
+class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
     """Continues texts with a decoder alone that `export_onnx` wrote; needs no TensorFlow.
 
     Any number of threads may share one. It is a context manager that closes itself.
@@ -72,39 +67,22 @@ class OnnxGenerator(TextGenerator):
         target: str | None = None,
         mmap: bool = False,
     ) -> None:
-        path = Path(directory)
-        self.manifest = manifest = Manifest.read(path)
-        require_family(path, manifest, "decoder")
-        files = ArtefactFiles(path, map_weights=mmap)
-        files.read_all(manifest)
-        self._choice = choose_graphs(manifest, path, target)
-        text_ids = open_text_ids(files, manifest, "text")
-        # Kept with its own type, for the methods that only this engine has.
-        self._runs: OnnxGenerationEngine = OnnxGenerationEngine(
-            self._choice.manifest, files, threads, batch_tokens, max_cache_bytes, providers
+        OpenedArtefact.__init__(
+            self,
+            directory,
+            DECODER,
+            lambda manifest, files: OnnxGenerationEngine(
+                manifest, files, threads, batch_tokens, max_cache_bytes, providers
+            ),
+            target=target,
+            mmap=mmap,
         )
-        super().__init__(self._runs, text_ids, max_text_length, long_texts, manifest.search)
+        [text_ids] = self.text_ids
+        TextGenerator.__init__(
+            self, self.engine, text_ids, max_text_length, long_texts, self.manifest.search
+        )
 
     @property
     def peak_cache_bytes(self) -> int:
         """Most memory that the keys and values of a batch have taken so far, in bytes."""
-        return self._runs.peak_cache_bytes
-
-    def describe(self) -> dict[str, str]:
-        """Returns the model's family and precision, the target of the graphs that run and why."""
-        return self._choice.describe()
-
-    def close(self) -> None:
-        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
-        self._runs.close()
-
-    def __enter__(self) -> "OnnxGenerator":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        return self.engine.peak_cache_bytes

@@ -2,25 +2,19 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
 
-from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.runtime.engine import Engine
-from keras_transformer.runtime.families import require_family
-from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
-from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.translator import TextTranslator
 
 
-class OnnxTranslator(TextTranslator):
+class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
     """Translates with an artefact that `export_onnx` wrote; needs no TensorFlow.
 
     Any number of threads may share one translator. It is a context manager that closes itself.
@@ -85,24 +79,23 @@ class OnnxTranslator(TextTranslator):
         mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
-        path = Path(directory)
-        self.manifest = manifest = Manifest.read(path)
-        require_family(path, manifest, "encoder-decoder")
-        limits = ModelLimits.of(manifest.config, manifest.special_ids)
-        limit = SourceLimit(max_source_length, long_texts, limits)
-        files = ArtefactFiles(path, map_weights=mmap)
-        files.read_all(manifest)
-        self._choice = choose_graphs(manifest, path, target)
-        texts = [open_text_ids(files, manifest, side) for side in ("source", "target")]
-        # Kept with its own type, for the methods that only this engine has.
-        self._engine: Engine = Engine(
-            self._choice.manifest, files, threads, batch_tokens, max_cache_bytes, providers
+        OpenedArtefact.__init__(
+            self,
+            directory,
+            ENCODER_DECODER,
+            lambda manifest, files: Engine(
+                manifest, files, threads, batch_tokens, max_cache_bytes, providers
+            ),
+            target=target,
+            mmap=mmap,
         )
-        super().__init__(
-            self._engine,
-            texts[0],
-            texts[1],
-            limit,
+        manifest, (source, target_ids) = self.manifest, self.text_ids
+        TextTranslator.__init__(
+            self,
+            self.engine,
+            source,
+            target_ids,
+            SourceLimit(max_source_length, long_texts, self.engine.limits),
             SentenceMarks(**manifest.config.get("marks", {})),
             training_text=manifest.training_text,
             min_score=manifest.min_score if min_score is None else min_score,
@@ -113,23 +106,4 @@ class OnnxTranslator(TextTranslator):
     @property
     def peak_cache_bytes(self) -> int:
         """Most memory that the keys and values of a batch have taken so far, in bytes."""
-        return self._engine.peak_cache_bytes
-
-    def describe(self) -> dict[str, str]:
-        """Returns the model's family and precision, the target of the graphs that run and why."""
-        return self._choice.describe()
-
-    def close(self) -> None:
-        """Frees the graphs. Calls that are running finish; later ones raise RuntimeError."""
-        self._engine.close()
-
-    def __enter__(self) -> "OnnxTranslator":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        return self.engine.peak_cache_bytes
