@@ -33,8 +33,6 @@ ORDER = (
     ("serving",),
     ("cli",),
 )
-# A model's `generate` delegates to the search that stands on it, when it is called.
-GENERATING = "keras_transformer.models.generating"
 LEVEL = {part: level for level, parts in enumerate(ORDER) for part in parts}
 RUNTIME_PACKAGES = {"numpy", "onnxruntime", "sentencepiece", "sentencex"}
 # What the runtime stands on: plain Python and numpy.
@@ -167,8 +165,6 @@ def core_complaints(name: str, module: str, *, is_inner: bool) -> list[str]:
     if len(parts) < 2 or parts[1] not in {*LEVEL, "export"}:
         return [f"{module} imports {name}: import public names from the file that defines them"]
     own, other = module.split(".")[1], parts[1]
-    if (module, other) == (GENERATING, "decoding") and is_inner:
-        return []
     if other == "export":
         allowed = own == "cli" and is_inner
         return [] if allowed else [f"{module} imports {name}: only cli may, inside a function"]

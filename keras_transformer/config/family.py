@@ -23,6 +23,7 @@ class Family:
         config: The class of its configs.
         model: The class of its models.
         build: Takes a config and a dtype policy and returns a model.
+        engine: What `generate` of its models searches with; empty if they do not write.
         pipeline: What reads and writes texts with a live model.
         opened: What does so with an artefact.
         tokenizers: The keys of an artefact's tokenizers.
@@ -36,6 +37,7 @@ class Family:
     config: str
     model: str
     build: str
+    engine: str = ""
     pipeline: str
     opened: str
     tokenizers: tuple[str, ...] = ("text",)
@@ -44,7 +46,9 @@ class Family:
     later_graphs: tuple[str, ...] = ()
     commands: str
 
-    def load(self, part: Literal["config", "model", "build", "pipeline", "opened"]) -> Any:
+    def load(
+        self, part: Literal["config", "model", "build", "engine", "pipeline", "opened"]
+    ) -> Any:
         """Returns a class or a function by the name of its attribute, importing its module."""
         module, _, name = getattr(self, part).rpartition(".")
         return getattr(import_module(f"keras_transformer.{module}"), name)
@@ -59,6 +63,7 @@ ENCODER_DECODER = Family(
     config="config.transformer.TransformerConfig",
     model="models.transformer.Transformer",
     build="models.transformer.build_transformer",
+    engine="decoding.engine.KerasEngine",
     pipeline="decoding.translator.Translator",
     opened="runtime.translator.OnnxTranslator",
     tokenizers=("source", "target"),
@@ -82,6 +87,7 @@ DECODER = Family(
     config="config.decoder_only.DecoderConfig",
     model="models.decoder_only.DecoderOnly",
     build="models.decoder_only.build_decoder",
+    engine="decoding.single_stack.generator_engine.KerasGenerationEngine",
     pipeline="decoding.single_stack.generator.Generator",
     opened="runtime.generator.OnnxGenerator",
     graphs=(*STEP_GRAPHS, "scorer", "prefill"),

@@ -1,5 +1,7 @@
-"""`generate` of the models that write. `keras_transformer.decoding`, which stands on the models,
-does the search.
+"""`generate` of the models that write.
+
+The record of a model's family names the engine that searches: it stands on the models, which import
+none of it.
 """
 
 from collections.abc import Sequence
@@ -9,6 +11,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.family import FAMILIES
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.family_model import FamilyModel
 from keras_transformer.search.defaults import search_options
@@ -28,15 +31,12 @@ _BATCH_TOKENS = 4096
 class WritingModel(FamilyModel):
     """What both kinds of models that write share."""
 
-    def _make_engine(self) -> Any:
-        """Makes what searches with the model."""
-        raise NotImplementedError
-
     def _engine(self) -> Any:
         if self.search_engine is None:
             # Before the engine is imported, which imports TensorFlow.
             require_tensorflow_backend("generate")
-            self.search_engine = self._make_engine()
+            engine = FAMILIES[self.config.family].load("engine")
+            self.search_engine = engine(self, _BATCH_TOKENS)
         return self.search_engine
 
     def _without_start(self, rows: Rows) -> Rows:
@@ -105,11 +105,6 @@ class TranslatingModel(WritingModel):
         found = MarkedEngine(self._engine(), [begins]).search(sources, chosen, prefixes)
         return self._padded(found, chosen)
 
-    def _make_engine(self) -> Any:
-        from keras_transformer.decoding.engine import KerasEngine
-
-        return KerasEngine(self, _BATCH_TOKENS)
-
 
 class ContinuesPrompts(WritingModel):
     """The base of models with a decoder alone."""
@@ -144,11 +139,6 @@ class ContinuesPrompts(WritingModel):
         found = self._engine().search(prompts, chosen)
         before = [[] for _ in prompts] if strip_prompt else prompts
         return self._padded(found, chosen, before)
-
-    def _make_engine(self) -> Any:
-        from keras_transformer.decoding.single_stack.generator_engine import KerasGenerationEngine
-
-        return KerasGenerationEngine(self, _BATCH_TOKENS)
 
 
 def _rows(name: str, ids: Tensor, pad: int) -> Rows:
