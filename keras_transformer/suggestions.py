@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
@@ -18,6 +17,9 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         >>> did_you_mean("xyz", ["beam_size", "seed"])
         ''
     """
+    # Loaded here, since few runs have a name to correct.
+    from difflib import get_close_matches
+
     by_letters = {_letters(one): one for one in known}
     close = get_close_matches(_letters(str(name)), by_letters, n=1)
     return f"; did you mean {by_letters[close[0]]!r}?" if close else ""

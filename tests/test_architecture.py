@@ -325,16 +325,25 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     # What the packages themselves load is plain Python as well.
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.block_options", "config.embedding", "config.stack"}
-    packages |= {"config.transformer"}
     packages |= {"distribution", "suggestions", "telemetry", "text.subwords"}
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
-    packages |= {"artefact.config_fields", "config.families"}
+    packages |= {"artefact.config_fields"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}
     assert ours == SHARED | {f"keras_transformer.{name}" for name in packages}
+
+
+def test_a_translator_opens_without_what_it_never_reads() -> None:
+    command = "import sys, keras_transformer.runtime.translator; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    # Values of configs cost a tenth of the time to the first translation.
+    unwanted = {"keras_transformer.config.stack", "keras_transformer.config.transformer", "difflib"}
+    assert not set(result.stdout.split()) & unwanted
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_transformer.config.families import config_from_dict
 from keras_transformer.config.family import ENCODER_DECODER, family_of
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
@@ -37,7 +36,7 @@ def check_config(config: Mapping[str, Any], special_ids: SpecialIds) -> None:
     is_translator = family is ENCODER_DECODER
     if not is_translator:
         try:
-            config_from_dict(dict(config))
+            family.load("config").from_dict(dict(config))
         except TypeError as error:
             raise ValueError(f"config: {error}") from error
     for name in ("model_dim", "feed_forward_dim", "num_heads"):

@@ -49,34 +49,36 @@ _WITH_ORDINAL_DOTS = frozenset(
 # A sentence without letters, such as "?!", before one with some.
 _WORDLESS = r"[^\w\s]*[!?…](?=\s)"
 
-_ANY_FORMAT = re.compile(f"[{_FORMAT}]")
+# Patterns are compiled when a text first needs them: all at the start would cost 15 milliseconds.
+_compiled = cache(re.compile)
+_ANY_FORMAT = f"[{_FORMAT}]"
 # A space without width parts the words of these scripts, from Thai to Khmer and beyond.
-_INSIDE = re.compile(
+_INSIDE = (
     r"(?<![\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u1b00-\u1bff\ua980-\uaadf])\u200b"
     f"|[{_FORMAT_INSIDE.replace(chr(0x200B), '')}]"
     # No joint for letters of alphabets that are never joined.
     "|(?<=[A-Za-z\u00c0-\u024f\u0370-\u052f])[\u200c\u200d\ufe0e\ufe0f]+"
 )
-_IN_TAIL = re.compile(rf"[\s.!?…{_FORMAT}{_PICTURES}{_MODIFIERS}]|{_MADE_SYMBOL}")
-_FIRST_IN_TAIL = re.compile(rf"\s*(?:{_SYMBOL}|[{_FORMAT}])")
+_IN_TAIL = rf"[\s.!?…{_FORMAT}{_PICTURES}{_MODIFIERS}]|{_MADE_SYMBOL}"
+_FIRST_IN_TAIL = rf"\s*(?:{_SYMBOL}|[{_FORMAT}])"
 _EMOTICON = r"(?:[:;=][-'’^]?[()\[\]DPp/|\\*]+|<3+)(?!\S)"
 # How Markdown marks a whole line as important.
-_EMPHASIS = re.compile(r"([*_~`]{1,3})[^*_~`\s].*\1\s*", re.DOTALL)
-_RULE_BEHIND = re.compile(r"(?<=\s)[=#*|~_]+$")
-_EMOTICON_BEHIND = re.compile(rf"(?<=\s){_EMOTICON}$")
+_EMPHASIS = r"(?s)([*_~`]{1,3})[^*_~`\s].*\1\s*"
+_RULE_BEHIND = r"(?<=\s)[=#*|~_]+$"
+_EMOTICON_BEHIND = rf"(?<=\s){_EMOTICON}$"
 # Signs between spaces that part a line, as in the way through a menu or in a table.
-_SEPARATOR = re.compile(
+_SEPARATOR = (
     r"(?<=\s)(?:[|•‣·∙●○◦►▸]|[\u2190-\u21ff\u2500-\u257f\u27f0-\u27ff\u2900-\u297f\u2b00-\u2b4f]"
     r"\ufe0f?)+\s+"
 )
-_PICTURE = re.compile(rf"[(\[（]\s*(?:{_SYMBOL})+\s*[)\]）]|(?:{_SYMBOL})+|(?<=\s){_EMOTICON}")
+_PICTURE = rf"[(\[（]\s*(?:{_SYMBOL})+\s*[)\]）]|(?:{_SYMBOL})+|(?<=\s){_EMOTICON}"
 # Behind these and before those no space is left where a picture was.
 _OPENING, _CLOSING = "([{¿¡«“‘", ".,;:!?…)]}»”’"
-_WORD = re.compile(r"\S+")
+_WORD = r"\S+"
 _SENTENCE_ENDS = ".,;:!?…。，；：！？"
 # Of what most sentences consist: nothing of the above.
-_NO_PICTURES = re.compile(rf"[^:;=<{_PICTURES}\ufe0f\u20e3]*")
-_NO_SEPARATORS = re.compile(rf"[^:;=<|•‣·∙●○◦{_PICTURES}\ufe0f\u20e3]*")
+_NO_PICTURES = rf"[^:;=<{_PICTURES}\ufe0f\u20e3]*"
+_NO_SEPARATORS = rf"[^:;=<|•‣·∙●○◦{_PICTURES}\ufe0f\u20e3]*"
 
 
 def has_letter(text: str) -> bool:
@@ -94,7 +96,7 @@ def without_format(text: str) -> str:
         >>> without_format("trans\u00adlation")
         'translation'
     """
-    return text if text.isascii() else _INSIDE.sub("", text)
+    return text if text.isascii() else _compiled(_INSIDE).sub("", text)
 
 
 def core_of(
@@ -122,7 +124,7 @@ def core_of(
         return (len(text) if is_carried(text, kinds) else 0), len(text)
     start = 0 if _begins_plain(text) else _lead(text, kinds, has_dots, language)
     end = len(text) if _ends_plain(text) else _end(text, start, kinds)
-    found = _EMPHASIS.fullmatch(text, start, end) if "marks" in kinds else None
+    found = _compiled(_EMPHASIS).fullmatch(text, start, end) if "marks" in kinds else None
     return (start + len(found[1]), text.rindex(found[1], 0, end)) if found else (start, end)
 
 
@@ -160,7 +162,9 @@ def without_pictures(text: str) -> tuple[str, str]:
         >>> without_pictures("a red 😀 car")
         ('a red car', ' 😀')
     """
-    found = list(_PICTURE.finditer(text)) if not _NO_PICTURES.fullmatch(text) else []
+    if _compiled(_NO_PICTURES).fullmatch(text):
+        return text, ""
+    found = list(_compiled(_PICTURE).finditer(text))
     if not found:
         return text, ""
     kept, last = "", 0
@@ -186,7 +190,7 @@ def without_unknown(text: str, unknown: AbstractSet[str]) -> tuple[str, str, str
         >>> without_unknown("I say Привет!", set("Привет"))
         ('', 'I say!', ' Привет')
     """
-    words = list(_WORD.finditer(text)) if not unknown.isdisjoint(text) else []
+    words = list(_compiled(_WORD).finditer(text)) if not unknown.isdisjoint(text) else []
     found = [one for one in words if has_letter(one[0]) and _lacks_letters(one[0], unknown)]
     if not found:
         return "", text, ""
@@ -209,7 +213,7 @@ def kinds_in(line: str) -> set[Kind]:
     if not has_letter(line):
         return {kind for kind in KINDS if core_of(line, {kind})[0]}
     found: set[Kind] = set()
-    if core_of(line, {"symbols"}) != (0, len(line)) or _PICTURE.search(line):
+    if core_of(line, {"symbols"}) != (0, len(line)) or _compiled(_PICTURE).search(line):
         found.add("symbols")
     if core_of(line, KINDS) != core_of(line, {"symbols"}):
         found.add("marks")
@@ -275,13 +279,15 @@ def _end(text: str, start: int, kinds: Collection[Kind]) -> int:
         return len(text)
     stripped = end = len(text.rstrip())
     for kind, pattern in (("marks", _RULE_BEHIND), ("symbols", _EMOTICON_BEHIND)):
-        found = pattern.search(text, max(start, end - 80), end) if kind in kinds else None
+        found = (
+            _compiled(pattern).search(text, max(start, end - 80), end) if kind in kinds else None
+        )
         end = len(text[: found.start()].rstrip()) if found else end
     first = end
-    while first > start and _IN_TAIL.match(text, first - 1):
+    while first > start and _compiled(_IN_TAIL).match(text, first - 1):
         first -= 1
-    for one in _FIRST_IN_TAIL.finditer(text, first, end):
-        if "symbols" in kinds or _ANY_FORMAT.fullmatch(one[0].strip()):
+    for one in _compiled(_FIRST_IN_TAIL).finditer(text, first, end):
+        if "symbols" in kinds or _compiled(_ANY_FORMAT).fullmatch(one[0].strip()):
             end = one.start()
             break
     end = len(text[:end].rstrip())
@@ -290,15 +296,18 @@ def _end(text: str, start: int, kinds: Collection[Kind]) -> int:
 
 def _separators(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yields where the signs that part a sentence begin, with the space before, and end."""
-    if _NO_SEPARATORS.fullmatch(text, start, end):
+    if _compiled(_NO_SEPARATORS).fullmatch(text, start, end):
         return
     last = start
     for one in sorted(
-        [*_SEPARATOR.finditer(text, start, end), *_PICTURE.finditer(text, start, end)],
+        [
+            *_compiled(_SEPARATOR).finditer(text, start, end),
+            *_compiled(_PICTURE).finditer(text, start, end),
+        ],
         key=re.Match.start,
     ):
         behind = end - len(text[one.end() : end].lstrip())
-        parts = one.re is _SEPARATOR or text[behind : behind + 1].isupper()
+        parts = one.re is _compiled(_SEPARATOR) or text[behind : behind + 1].isupper()
         if parts and has_letter(text[last : one.start()]) and has_letter(text[behind:end]):
             yield len(text[: one.start()].rstrip()), behind
             last = behind

@@ -39,7 +39,7 @@ class TextIds:
     @property
     def has_letters(self) -> bool:
         """Whether any piece of the vocabulary has a letter."""
-        return bool(self._letters)
+        return any(map(has_letter, self._pieces()))
 
     def unknown_letters(self, text: str) -> AbstractSet[str]:
         """Returns the letters of a text that no piece of the vocabulary has.
@@ -63,10 +63,12 @@ class TextIds:
     @functools.cached_property
     def _letters(self) -> AbstractSet[str]:
         """The letters of all pieces, of which one alone may be no piece."""
+        return set(filter(has_letter, set().union(*self._pieces())))
+
+    def _pieces(self) -> Iterator[str]:
         ids = self.special_ids
         kept = (token for token in range(self.subwords.size) if token not in ids.added_to_text)
-        pieces = (self.subwords.piece(token) for token in kept if token != ids.unk)
-        return {one for piece in pieces for one in piece if has_letter(one)}
+        return (self.subwords.piece(token) for token in kept if token != ids.unk)
 
     def decode(self, rows: IdRows) -> list[str]:
         """Returns the text of each row of ids; special ids are dropped."""
