@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 FamilyName = Literal["encoder-decoder", "encoder", "decoder"]
+_Part = Literal["config", "model", "build", "engine", "pipeline", "opened", "served"]
 
 # The graphs of one step of the decoder: with all logits, and of greedy search.
 STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
@@ -26,6 +27,7 @@ class Family:
         engine: What `generate` of its models searches with; empty if they do not write.
         pipeline: What reads and writes texts with a live model.
         opened: What does so with an artefact.
+        served: What serves one.
         tokenizers: The keys of an artefact's tokenizers.
         vocabulary_fields: The fields of the config that hold their sizes, in the same order.
         graphs: The graphs of an artefact, but for those of heads.
@@ -40,15 +42,14 @@ class Family:
     engine: str = ""
     pipeline: str
     opened: str
+    served: str
     tokenizers: tuple[str, ...] = ("text",)
     vocabulary_fields: tuple[str, ...] = ("vocab_size",)
     graphs: tuple[str, ...]
     later_graphs: tuple[str, ...] = ()
     commands: str
 
-    def load(
-        self, part: Literal["config", "model", "build", "engine", "pipeline", "opened"]
-    ) -> Any:
+    def load(self, part: _Part) -> Any:
         """Returns a class or a function by the name of its attribute, importing its module."""
         module, _, name = getattr(self, part).rpartition(".")
         return getattr(import_module(f"keras_transformer.{module}"), name)
@@ -66,6 +67,7 @@ ENCODER_DECODER = Family(
     engine="decoding.engine.KerasEngine",
     pipeline="decoding.translator.Translator",
     opened="runtime.translator.OnnxTranslator",
+    served="serving.models.model.ServedModel",
     tokenizers=("source", "target"),
     vocabulary_fields=("source_vocab_size", "target_vocab_size"),
     graphs=("encoder", *STEP_GRAPHS, "scorer", "prefill"),
@@ -79,6 +81,7 @@ ENCODER = Family(
     build="models.encoder_only.build_encoder",
     pipeline="decoding.single_stack.encoder.TextEncoder",
     opened="runtime.encoder.OnnxEncoder",
+    served="serving.families.encoder.ServedEncoder",
     graphs=("encoder",),
     commands="embed",
 )
@@ -90,6 +93,7 @@ DECODER = Family(
     engine="decoding.single_stack.generator_engine.KerasGenerationEngine",
     pipeline="decoding.single_stack.generator.Generator",
     opened="runtime.generator.OnnxGenerator",
+    served="serving.families.generator.ServedGenerator",
     graphs=(*STEP_GRAPHS, "scorer", "prefill"),
     commands="generate or perplexity",
 )

@@ -1,7 +1,7 @@
 """A served encoder: vectors and states of texts, and what its head says of them."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from keras_transformer.artefact.encoder_signatures import (
     EncoderSizes,
     encoder_text_signatures,
 )
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
-from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.search.inputs import LongTexts
 from keras_transformer.serving.families.text_rows import (
     check_lengths,
@@ -32,6 +33,7 @@ from keras_transformer.serving.models.outputs import (
 )
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run
+from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.translation.results import pad_states
 
 # Fillings of each text, if the server's search does not ask for several hypotheses.
@@ -44,7 +46,8 @@ class ServedEncoder:
     """The `Served` of an encoder.
 
     Args:
-        directory: The artefact; its files are checked against the manifest's hashes.
+        directory: The artefact, whose files are checked against the manifest's hashes, or its
+            `ArtefactFiles`, of which none is read again.
         max_text_length: Most tokens of a text; fewer if the model allows fewer.
         long_texts: "refuse" texts that are longer, or "cut" their ends and say so in the log.
         num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
@@ -65,7 +68,7 @@ class ServedEncoder:
 
     def __init__(
         self,
-        directory: Path,
+        directory: str | os.PathLike[str],
         *,
         max_text_length: int,
         num_hypotheses: int,
@@ -128,6 +131,21 @@ class ServedEncoder:
             "fill_mask": self._write_fillings,
             "find_span": _write_spans,
         }
+
+    @classmethod
+    def open(
+        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
+    ) -> "ServedEncoder":
+        """Opens an artefact as a server is told to; arguments as for `open_model`."""
+        return cls(
+            files,
+            max_text_length=options.max_source_length,
+            long_texts="cut" if options.long_texts == "cut" else "refuse",
+            num_hypotheses=given.get("num_hypotheses", 1),
+            threads=options.threads,
+            providers=parse_providers(options.provider),
+            mmap=options.mmap,
+        )
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""

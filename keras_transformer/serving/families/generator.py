@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.generator_signatures import (
     GeneratorSizes,
     generator_text_signatures,
@@ -20,8 +21,9 @@ from keras_transformer.artefact.signatures import (
 )
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
-from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.search.confidence import token_score
+from keras_transformer.search.defaults import search_options
 from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
@@ -41,6 +43,7 @@ from keras_transformer.serving.models.rows import (
     with_more,
 )
 from keras_transformer.serving.models.served import Run
+from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.text.sentences import Passage
 
 _INCLUDE_PROMPT = TensorSpec(
@@ -73,7 +76,8 @@ class ServedGenerator:
     """The `Served` of a decoder alone; it streams, too.
 
     Args:
-        directory: The artefact; its files are checked against the manifest's hashes.
+        directory: The artefact, whose files are checked against the manifest's hashes, or its
+            `ArtefactFiles`, of which none is read again.
         search: The search of every continuation.
         max_text_length: Most tokens of a prompt or a text; fewer if the model allows fewer.
         threads: Threads for the graphs; one for each core that the process may use if None.
@@ -97,7 +101,7 @@ class ServedGenerator:
 
     def __init__(
         self,
-        directory: Path,
+        directory: str | os.PathLike[str],
         search: SearchOptions,
         *,
         max_text_length: int,
@@ -132,6 +136,20 @@ class ServedGenerator:
             "generate_with_options": _write_best_and_reason,
             "score": _write_scores,
         }
+
+    @classmethod
+    def open(
+        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
+    ) -> "ServedGenerator":
+        """Opens an artefact as a server is told to; arguments as for `open_model`."""
+        return cls(
+            files,
+            search_options(files.manifest.search, given),
+            max_text_length=options.max_source_length,
+            threads=options.threads,
+            providers=parse_providers(options.provider),
+            mmap=options.mmap,
+        )
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""

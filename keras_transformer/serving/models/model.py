@@ -3,29 +3,28 @@ an answer.
 """
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.signatures import (
     LOWEST,
     AnswerSizes,
     Signature,
     server_signatures,
 )
+from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine
-from keras_transformer.runtime.onnx_graphs.choice import choose_graphs
-from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.tokenizers import open_text_ids
+from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
+from keras_transformer.runtime.opening import OpenedArtefact
+from keras_transformer.search.defaults import search_options
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
 from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
-from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
@@ -40,7 +39,7 @@ from keras_transformer.serving.models.rows import (
     with_more,
 )
 from keras_transformer.serving.models.served import Languages, Run
-from keras_transformer.serving.settings import LongTexts
+from keras_transformer.serving.settings import LongTexts, ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
@@ -53,7 +52,8 @@ class ServedModel:
     """The `Served` of an encoder-decoder, which translates; it streams and explains, too.
 
     Args:
-        directory: The artefact; its files are checked against the manifest's hashes.
+        directory: The artefact, whose files are checked against the manifest's hashes, or its
+            `ArtefactFiles`, of which none is read again.
         search: The search of every translation.
         max_source_length: Most tokens translated as one text; fewer if the model allows fewer.
         long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
@@ -88,7 +88,7 @@ class ServedModel:
 
     def __init__(
         self,
-        directory: Path,
+        directory: str | os.PathLike[str],
         search: SearchOptions,
         *,
         max_source_length: int = MAX_SOURCE_LENGTH,
@@ -102,11 +102,16 @@ class ServedModel:
         providers: Sequence[Provider] | None = None,
         mmap: bool = False,
     ) -> None:
-        manifest = Manifest.read(directory)
-        files = ArtefactFiles(directory, map_weights=mmap)
-        files.read_all(manifest)
+        opened = OpenedArtefact(
+            directory,
+            ENCODER_DECODER,
+            lambda manifest, files: Engine(manifest, files, threads, None, None, providers),
+            mmap=mmap,
+        )
+        self._engine, (self._source, self._target) = opened.engine, opened.text_ids
+        self.graphs = opened.describe()
+        manifest, limits = opened.manifest, opened.engine.limits
         self.config: Mapping[str, Any] = manifest.config
-        limits = ModelLimits.of(manifest.config, manifest.special_ids)
         longest = limits.longest_source(max_source_length)
         marks = SentenceMarks(**manifest.config.get("marks", {}))
         languages = search.source_language, search.target_language
@@ -117,12 +122,6 @@ class ServedModel:
         self._limits = limits
         self._marks, self._languages = marks, languages
         self.min_score = manifest.min_score if min_score is None else min_score
-        self._source, self._target = (
-            open_text_ids(files, manifest, side) for side in ("source", "target")
-        )
-        choice = choose_graphs(manifest, directory)
-        self.graphs = choice.describe()
-        self._engine = Engine(choice.manifest, files, threads, None, None, providers)
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
@@ -171,6 +170,26 @@ class ServedModel:
             "encode": self._encoder_states,
             "translate_n_best": self._translate_distinct,
         }
+
+    @classmethod
+    def open(
+        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
+    ) -> "ServedModel":
+        """Opens an artefact as a server is told to; arguments as for `open_model`."""
+        return cls(
+            files,
+            search_options(files.manifest.search, given),
+            max_source_length=options.max_source_length,
+            long_texts="split" if options.long_texts == "cut" else options.long_texts,
+            language=options.language,
+            max_sentences=options.max_sentences,
+            min_score=options.min_score,
+            join_lines=options.join_lines,
+            letterless=options.letterless,
+            threads=options.threads,
+            providers=parse_providers(options.provider),
+            mmap=options.mmap,
+        )
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.defaults import taken
 from keras_transformer.serving.errors import Code, ServingError
@@ -268,8 +268,8 @@ class Service:
         return own_of(own, model.search)
 
     def _load(self, directory: Path) -> Served:
-        model = open_model(directory, self.options, self.search)
-        manifest = Manifest.read(directory)
+        files = ArtefactFiles(directory, map_weights=self.options.mmap)
+        model, manifest = open_model(files, self.options, self.search), files.manifest
         unused = unused_options(manifest, self.options, self.search)
         if unused:
             self.journal.event("unused options", directory=str(directory), **unused)

@@ -1,5 +1,6 @@
 """Options that a served model's family does not take: refused of one artefact, else left out."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,27 @@ def test_models_of_a_file_leave_out_what_they_do_not_use(
     assert ("max_length" in unused) == (head == "tagging")
     assert {"max_length_ratio": 2.0, "language": "de", "min_score": -1.0}.items() <= unused.items()
     open_model(artefact, FILE, given).close()
+
+
+@pytest.mark.parametrize("head", ["masked_lm", "decoder", "encoder-decoder"])
+def test_a_load_reads_each_file_of_an_artefact_once(
+    family_artefact: Callable[[Any], Path],
+    exported: Any,
+    start: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    head: str,
+) -> None:
+    artefact = exported.path if head == "encoder-decoder" else family_artefact(head)
+    read: Counter[Path] = Counter()
+    plain_open = Path.open
+
+    def counting_open(path: Path, *args: Any, **options: Any) -> Any:
+        read[path] += 1
+        return plain_open(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", counting_open)
+    start(artefact, {})
+    files = [artefact / "manifest.json"]
+    files += [artefact / entry.file for entry in Manifest.read(artefact).files]
+    read[files[0]] -= 1  # This test's own.
+    assert {path: read[path] for path in files} == dict.fromkeys(files, 1)
