@@ -1,4 +1,6 @@
-"""Writes files whole or not at all, and raises a clear error if the disk has no room for one."""
+"""Files that are whole: written so or not at all, with a clear error if the disk has no room, and
+NumPy's archives opened only so.
+"""
 
 import errno
 import os
@@ -6,9 +8,13 @@ import shutil
 import stat
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
 
 # Stands before the name: some writers look at its ending.
 _PARTIAL = "partial."
@@ -85,6 +91,23 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Writes a file whole or not at all."""
     with whole_file(path, len(data)) as partial:
         partial.write_bytes(data)
+
+
+def numpy_archive(path: Path) -> NpzFile:
+    """Opens NumPy's archive of arrays, to be closed by `with`.
+
+    Reading objects from it, which may be code, raises `ValueError`.
+
+    Raises:
+        OSError: The file cannot be read.
+        EOFError, ValueError, zipfile.BadZipFile: It is no such archive, or not whole.
+    """
+    # NumPy leaves a damaged archive open.
+    with zipfile.ZipFile(path):
+        archive = np.load(path, allow_pickle=False)
+    if not isinstance(archive, NpzFile):
+        raise ValueError(f"expected an archive of arrays, got {type(archive).__name__}")
+    return archive
 
 
 def check_output(path: Path, *, is_directory: bool) -> None:

@@ -4,15 +4,18 @@ import errno
 import os
 import resource
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from keras_transformer.whole_files import (
     check_output,
     clear_disk_errors,
+    numpy_archive,
     remove_partials,
     whole_file,
     write_text,
@@ -156,3 +159,32 @@ def test_an_output_may_be_new_or_replaced(tmp_path: Path, name: str, is_director
     (tmp_path / "folder").mkdir()
     check_output(tmp_path / name, is_directory=is_directory)
     check_output(Path("new"), is_directory=is_directory)
+
+
+def test_an_archive_of_arrays_is_opened(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", one=np.arange(3))
+    with numpy_archive(tmp_path / "a.npz") as found:
+        assert found["one"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("damage", ["cut", "other", "array", "array_and_zip", "empty"])
+def test_what_is_no_whole_archive_is_refused_and_closed(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, one=np.arange(300))
+    whole = path.read_bytes()
+    with (tmp_path / "b.npy").open("wb") as file:
+        np.save(file, np.arange(3))
+    array = (tmp_path / "b.npy").read_bytes()
+    path.write_bytes(
+        {
+            "cut": whole[:-30],
+            "other": b"no archive",
+            "array": array,
+            "array_and_zip": array + whole,
+            "empty": b"",
+        }[damage]
+    )
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises((ValueError, EOFError, zipfile.BadZipFile)):
+        numpy_archive(path)
+    assert len(os.listdir("/proc/self/fd")) == before

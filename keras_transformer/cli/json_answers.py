@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
 from keras_transformer.cli.input_lines import read_blocks
+from keras_transformer.data.sources.json_objects import (
+    LineError,
+    check_whole_characters,
+    read_object,
+)
 from keras_transformer.search.options import Hypothesis
 
 TEXT, SECOND_TEXT, SOURCE, TARGET = "text", "second_text", "source", "target"
@@ -37,10 +42,6 @@ class RecordText(str):
         text = super().__new__(cls, values[key] if isinstance(values[key], str) else "")
         text.line, text.values = line, values
         return text
-
-
-class _LineError(ValueError):
-    """What is wrong with a line, without its number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class JsonAnswers:
                     if done == len(block) == 0 and self.optional in record:
                         reads[self.optional] = str
                     self._check(record, reads)
-                except _LineError as error:
+                except LineError as error:
                     if block:
                         yield block
                     number = done + len(block) + 1
@@ -93,13 +94,13 @@ class JsonAnswers:
         for name, kind in reads.items():
             if name not in record:
                 given = ", ".join(map(repr, record)) or "none"
-                raise _LineError(f"expected the key {name!r} ({_KINDS[kind]}), got {given}.")
+                raise LineError(f"expected the key {name!r} ({_KINDS[kind]}), got {given}.")
             _check_value(name, record[name], kind)
         if self.optional in record and self.optional not in reads:
-            raise _LineError(f"expected {self.optional!r} in all lines or in none.")
+            raise LineError(f"expected {self.optional!r} in all lines or in none.")
         for name in self.writes:
             if name in record:
-                raise _LineError(f"the key {name!r} is one that the answer writes: rename it.")
+                raise LineError(f"the key {name!r} is one that the answer writes: rename it.")
 
 
 def hypothesis_values(found: Hypothesis) -> dict[str, Any]:
@@ -116,32 +117,21 @@ def hypothesis_values(found: Hypothesis) -> dict[str, Any]:
 
 def _record(line: str) -> dict[str, Any]:
     if not line.strip():
-        raise _LineError("expected a JSON object, got an empty line: leave it out.")
-    try:
-        record = json.loads(line, object_pairs_hook=_object, parse_constant=_no_number)
-    except _LineError:
-        raise
-    except json.JSONDecodeError as error:
-        what = f"{error.msg} at character {error.pos + 1}"
-        raise _LineError(f"expected a JSON object, got {line[:40]!r}: {what}.") from error
-    except (ValueError, RecursionError) as error:  # of numbers and of lists too long or deep
-        raise _LineError(f"cannot read the JSON: {error}.") from error
-    if not isinstance(record, dict):
-        raise _LineError(f"expected a JSON object, got {line[:40]!r}.")
-    return record
+        raise LineError("expected a JSON object, got an empty line: leave it out.")
+    return read_object(line, object_pairs_hook=_object, parse_constant=_no_number)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise _LineError(f"the key {name!r} is given twice: leave one out.")
+            raise LineError(f"the key {name!r} is given twice: leave one out.")
         found[name] = value
     return found
 
 
 def _no_number(word: str) -> NoReturn:
-    raise _LineError(f"expected JSON, which has no {word}: write null or a text.")
+    raise LineError(f"expected JSON, which has no {word}: write null or a text.")
 
 
 def _check_value(name: str, value: Any, kind: Any) -> None:
@@ -150,13 +140,9 @@ def _check_value(name: str, value: Any, kind: Any) -> None:
     if not isinstance(texts, list) or any(type(one) is not item for one in texts):
         shown = json.dumps(value)
         shown = shown if len(shown) <= 40 else shown[:40] + "..."
-        raise _LineError(f"{name!r} must be {_KINDS[kind]}, got {shown}.")
+        raise LineError(f"{name!r} must be {_KINDS[kind]}, got {shown}.")
     for text in texts if item is str else ():
-        half = next((one for one in text if "\ud800" <= one <= "\udfff"), None)
-        if half is not None:
-            raise _LineError(
-                f"{name!r} has {ascii(half)}, half of a surrogate pair: write the whole character."
-            )
+        check_whole_characters(name, text)
 
 
 def _extended(text: RecordText, more: Mapping[str, Any]) -> str:

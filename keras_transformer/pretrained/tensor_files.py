@@ -4,7 +4,6 @@ Of safetensors, NumPy's `.npz`, `pytorch_model.bin` and TensorFlow's checkpoints
 and nothing of a file is run.
 """
 
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.pytorch_file import DAMAGE, open_pytorch
 from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.values import FileValues, read_json
+from keras_transformer.whole_files import numpy_archive
 
 Array = npt.NDArray[Any]
 
@@ -89,9 +89,7 @@ def open_npz(path: Path) -> Tensors:
     """Opens NumPy's archive of arrays; objects in it are refused, since they may be code."""
     refuse_pointer(path)
     try:
-        # NumPy leaves a damaged archive open.
-        with zipfile.ZipFile(path):
-            file = np.load(path, allow_pickle=False)
+        file = numpy_archive(path)
         names = list(file.files)
     except DAMAGE as error:
         raise ImportRefusedError(f"{path} is no whole .npz file: {error}.") from error

@@ -3,20 +3,20 @@
 Fields that no reader names are ignored.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.json_objects import (
+    LineError,
+    check_whole_characters,
+    read_object,
+)
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 
 TEXT, SECOND_TEXT, LABEL, WORDS, TAGS = "text", "second_text", "label", "words", "tags"
-
-
-class _LineError(ValueError):
-    """What is wrong with a line, without file and number."""
 
 
 def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
@@ -63,7 +63,7 @@ def read_json_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     def row(record: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         words, tags = _strings(record, WORDS), _strings(record, TAGS)
         if len(words) != len(tags):
-            raise _LineError(f"expected a tag for each word, got {len(words)} and {len(tags)}")
+            raise LineError(f"expected a tag for each word, got {len(words)} and {len(tags)}")
         return words, tags
 
     words, tags = zip(*_read(paths, row, blank=()), strict=True)
@@ -93,25 +93,15 @@ def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[
     width = 0
     for place, line in _lines(paths):
         try:
-            rows.append(row_of(_record(line)) if line.strip() else ())
+            rows.append(row_of(read_object(line)) if line.strip() else ())
             width = width or len(rows[-1])
             if as_first and rows[-1] and len(rows[-1]) != width:
-                raise _LineError(as_first)
-        except _LineError as error:
+                raise LineError(as_first)
+        except LineError as error:
             raise ValueError(f"{place}: {error}") from error
     if not width:
         raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
     return [row or (blank,) * width for row in rows]
-
-
-def _record(line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:  # also of numbers and of lists too long or deep
-        raise _LineError(f"no JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise _LineError(f"expected a JSON object, got {line[:40]}")
-    return record
 
 
 def _lines(paths: Any) -> Iterator[tuple[str, str]]:
@@ -128,16 +118,16 @@ def _origin(paths: Any) -> str:
 
 def _field(record: dict[str, Any], name: str) -> Any:
     if name not in record:
-        raise _LineError(f"the field {name!r} is missing, only {', '.join(record) or 'none'} given")
+        raise LineError(f"the field {name!r} is missing, only {', '.join(record) or 'none'} given")
     return record[name]
 
 
 def _text(record: dict[str, Any], name: str, *, may_be_empty: bool = False) -> str:
     text = _field(record, name)
     if not isinstance(text, str):
-        raise _LineError(f"{name!r} must be a text, got {text!r}")
+        raise LineError(f"{name!r} must be a text, got {text!r}")
     if not may_be_empty and not text.strip():
-        raise _LineError(f"{name!r} is empty")
+        raise LineError(f"{name!r} is empty")
     return _whole(name, text)
 
 
@@ -145,10 +135,10 @@ def _label(record: dict[str, Any]) -> str:
     """Returns the label, cleaned as those of lines with tabs are."""
     label = _field(record, LABEL)
     if isinstance(label, bool) or not isinstance(label, str | int):
-        raise _LineError(f"{LABEL!r} must be a text or an integer, got {label!r}")
+        raise LineError(f"{LABEL!r} must be a text or an integer, got {label!r}")
     label = str(label).strip()
     if not label or "\t" in label or "\n" in label:
-        raise _LineError(f"{LABEL!r} must hold text, without tabs and line feeds, got {label!r}")
+        raise LineError(f"{LABEL!r} must hold text, without tabs and line feeds, got {label!r}")
     return _whole(LABEL, label)
 
 
@@ -157,17 +147,10 @@ def _strings(record: dict[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(
         value and isinstance(value, str) for value in values
     ):
-        raise _LineError(f"{name!r} must be a list of texts, got {values!r}")
+        raise LineError(f"{name!r} must be a list of texts, got {values!r}")
     return tuple(_whole(name, value) for value in values)
 
 
 def _whole(name: str, text: str) -> str:
-    """Returns a text; refuses one with half a character, which JSON can spell and UTF-8 cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = ascii(text[error.start])
-        raise _LineError(
-            f"{name!r} has {half}, half of a surrogate pair: write the whole character"
-        ) from error
+    check_whole_characters(name, text)
     return text

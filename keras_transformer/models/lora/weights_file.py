@@ -15,7 +15,7 @@ from keras_transformer.models.lora.adaptation import (
     adapted_layers,
     linear_layers,
 )
-from keras_transformer.whole_files import whole_file
+from keras_transformer.whole_files import numpy_archive, whole_file
 
 SUFFIX = ".lora.npz"
 
@@ -71,7 +71,7 @@ def _read(path: Path) -> Arrays:
     if not path.exists():
         raise FileNotFoundError(f"no such file: {path}: give what save_lora_weights wrote.")
     try:
-        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+        with numpy_archive(path) as file:
             values = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no LoRA file, or damaged: {error}") from error

@@ -5,13 +5,10 @@ Marian has no padding and begins a translation with a vector of zeros: here the 
 vocabulary is the padding, its vector is zeros, and its logit's bias keeps it from being written.
 """
 
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -31,6 +28,7 @@ from keras_transformer.pretrained.tensor_files import Tensors, open_npz
 from keras_transformer.pretrained.values import FileValues, read_text, read_yaml
 from keras_transformer.pretrained.weight_table import NEVER, Entry
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.whole_files import numpy_archive
 
 OPTIONS = "special:model.yml"
 EPSILON = 1e-9  # Marian's layerNorm.
@@ -125,8 +123,7 @@ def _models(directory: Path) -> list[Path]:
             continue
         refuse_pointer(path)
         try:
-            # NumPy leaves a damaged archive open.
-            with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+            with numpy_archive(path) as file:
                 if OPTIONS in file.files:
                     found.append(path)
         except Exception:  # noqa: S112 - not a model that we can tell; others may be.

@@ -57,8 +57,12 @@ def test_blank_lines_are_empty_texts_and_gzip_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "line", "message"),
     [
-        (read_json_texts, "a b", "line 2: no JSON: Expecting value"),
-        (read_json_texts, '["a"]', r"line 2: expected a JSON object, got \[\"a\"\]"),
+        (
+            read_json_texts,
+            "a b",
+            "line 2: expected a JSON object, got 'a b': Expecting value at character 1",
+        ),
+        (read_json_texts, '["a"]', r"line 2: expected a JSON object, got '\[\"a\"\]'"),
         (read_json_texts, '{"txt": "a"}', "line 2: the field 'text' is missing, only txt given"),
         (read_json_texts, "{}", "line 2: the field 'text' is missing, only none given"),
         (read_json_texts, '{"text": 1}', "line 2: 'text' must be a text, got 1"),
@@ -79,9 +83,9 @@ def test_blank_lines_are_empty_texts_and_gzip_is_read(tmp_path: Path) -> None:
         (
             read_json_labelled,
             '{"text": "a", "label": %s}' % ("1" * 5000),
-            "line 2: no JSON: Exceeds the limit",
+            "line 2: cannot read the JSON: Exceeds the limit",
         ),
-        (read_json_texts, "[" * 100_000, "line 2: no JSON: maximum recursion depth"),
+        (read_json_texts, "[" * 100_000, "line 2: cannot read the JSON: maximum recursion depth"),
         (
             read_json_texts,
             r'{"text": "bad \ud800 text"}',
