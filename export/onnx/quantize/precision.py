@@ -4,21 +4,24 @@ outputs, and the tolerance of their check.
 
 from dataclasses import replace
 
+import numpy as np
 import onnx
 
 from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.inputs import AnyModel
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.portable import Portable
 from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.graphs.target import Target
+from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
-from keras_transformer.export.onnx.quantize.shared_int8 import SharedInt8
+from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.
@@ -50,6 +53,42 @@ class Float16:
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Converts a portable graph; see `Target.graph`."""
         return to_float16(self._portable.graph(name, model, opset), keep_float32=_ALWAYS_FLOAT32)
+
+
+class SharedInt8(Int8):
+    """As `Int8`, for graphs that share their weights with those of `NativeInt8`.
+
+    Weights are stored in the blocks that this package's own operators read, so that one file
+    serves both.
+    """
+
+    def columns(
+        self, graph: GraphBuilder, layer: Linear, *, summed: bool
+    ) -> tuple[Operand, np.ndarray]:
+        """Returns an int8 kernel `(inputs, outputs)` and the scales of its columns.
+
+        onnxruntime takes it out of its blocks only once, when it loads the graph.
+        """
+        if self.batch_dependent:
+            # Then our operators multiply no matrices.
+            return super().columns(graph, layer, summed=summed)
+        values, scales = self.lines(layer.kernel, 0 if layer.transposed else 1, summed=summed)
+        lines = values if layer.transposed else values.T
+        pack = PackedLinear.for_bytes if summed else PackedLinear.for_words
+        blocks = pack(lines, scales, np.zeros_like(scales)).values
+        key = ("unpacked", graph.operand(blocks))
+        return graph.shared(key, lambda: _unpacked(graph, blocks, lines.shape[::-1])), scales
+
+
+def _unpacked(graph: GraphBuilder, blocks: np.ndarray, shape: tuple[int, ...]) -> str:
+    """Returns the kernel `(inputs, outputs)` of this shape that `PackedLinear` put in blocks."""
+    count, groups, outputs, together = blocks.shape
+    padded = (groups * together, count * outputs)
+    found = graph.op("Transpose", blocks, perm=[1, 3, 0, 2])
+    found = graph.reshape(found, *padded)
+    if padded == shape:
+        return found
+    return graph.op("Slice", found, integers(0, 0), integers(*shape))
 
 
 def target_in(

@@ -1,4 +1,4 @@
-"""Parallel text files, plain or gzip, as `Pairs`.
+"""Text files, plain or gzip: parallel ones as `Pairs`, phrases, and their lines.
 
 Only a line feed ends a line (a carriage return before it is dropped), so line n of one side matches
 line n of the other, whatever Unicode separators the text contains.
@@ -128,6 +128,26 @@ def require_rereadable(paths: Sequence[Path]) -> None:
 
 def _count(named: tuple[Path, int]) -> int:
     return named[1]
+
+
+def read_phrases(path: PathLike) -> tuple[str, ...]:
+    """Reads phrases, one a line, in order and each once; empty lines are left out.
+
+    Args:
+        path: UTF-8, plain or gzip.
+
+    Raises:
+        FileNotFoundError: The file is missing.
+        ValueError: Broken text (names file and line), no phrase at all, or the file is a pipe: a
+            run reads its phrases several times.
+    """
+    require_files(as_paths(path))
+    require_rereadable(as_paths(path))
+    phrases = dict.fromkeys(" ".join(line.split()) for line in iter_lines(path))
+    phrases.pop("", None)
+    if not phrases:
+        raise ValueError(f"{path} has no phrase: write one a line.")
+    return tuple(phrases)
 
 
 def iter_raw_lines(path: PathLike) -> Iterator[bytes]:

@@ -6,12 +6,15 @@ from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import Begins
+from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.data.encoding.subword_regularization import segmentation_type
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.confidence import calibrated, token_score
 from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import training_model
@@ -19,7 +22,6 @@ from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.model_config import vocabulary_of
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.starting_point import StartingPoint
-from keras_transformer.training.tasks.calibration import calibrate
 from keras_transformer.training.tasks.training_data import (
     TrainingData,
     Vocabulary,
@@ -28,6 +30,9 @@ from keras_transformer.training.tasks.training_data import (
 )
 from keras_transformer.training.tasks.validation_translations import (
     ValidationTranslations,
+    id_pairs,
+    search_limits,
+    spread,
     validation_translations,
 )
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
@@ -144,7 +149,15 @@ class TranslationTask:
 
     def calibrate(self, model: Transformer, data: TrainingData, plan: TrainPlan) -> float | None:
         """Scores translations of validation sentences."""
-        return calibrate(model, data, plan)
+        if data.valid is None or not plan.bleu_sentences:
+            return None
+        batches = evaluation_batches(data.valid, plan.batch_tokens)
+        pairs = id_pairs(batches, model.config.special_ids)
+        sources = [source for source, _ in spread(pairs, plan.bleu_sentences)]
+        tokenizers = data.source_tokenizer, data.target_tokenizer
+        translator = Translator(model, *tokenizers, max_source_length=None)
+        found = translator.translate_ids(sources, **search_limits(sources))
+        return calibrated(token_score(ids, total) for [(ids, _, total)] in found)
 
     def _planned_config(self) -> TransformerConfig:
         """Returns the config before the data is read; raises `ValueError` for invalid fields."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from keras_transformer.config.checks import check_choice, check_flag
-from keras_transformer.data.sources.phrases import read_phrases
+from keras_transformer.data.sources.files import read_phrases
 
 # The tasks of each option.
 _OWNERS = {

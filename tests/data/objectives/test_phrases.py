@@ -12,7 +12,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.objective import Rows
 from keras_transformer.data.objectives.phrases import PhraseTree
-from keras_transformer.data.sources.phrases import read_phrases
+from keras_transformer.data.sources.files import read_phrases
 
 IDS = SpecialIds(mask=4)
 VOCABULARY = 12

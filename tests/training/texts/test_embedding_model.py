@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_transformer.training.loss.in_batch_negatives import in_batch_logits
+from keras_transformer.training.texts.embedding_model import in_batch_logits
 
 
 @given(pairs=st.integers(1, 5), width=st.integers(1, 6), seed=st.integers(0, 99))

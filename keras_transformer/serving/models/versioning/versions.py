@@ -18,8 +18,12 @@ from keras_transformer.serving.models.versioning.directories import (
     find_versions,
     stamp_of,
 )
-from keras_transformer.serving.models.versioning.memory import return_freed_memory
-from keras_transformer.serving.models.versioning.version import LoadedVersion, State, VersionStatus
+from keras_transformer.serving.models.versioning.version import (
+    LoadedVersion,
+    State,
+    VersionStatus,
+    return_freed_memory,
+)
 
 # A version's number or its label; None for the newest.
 Asked = int | str | None
