@@ -49,7 +49,8 @@ class BlockOptions:
             embedding + position (section 5.4).
         attention_dropout: Probability of dropping an attention weight.
         activation_dropout: Probability of dropping a feature within the feed-forward layer.
-        activation: Any Keras activation name for the feed-forward layer.
+        activation: The feed-forward layer's: the name of a Keras activation, "gelu_tanh" (that of
+            GPT-2) or "squared_relu" (So et al. 2021).
         norm: "post" as in the paper; or, with a final norm on each stack, "pre", or "both", which
             also normalises what each sub-layer adds (Ding et al. 2021).
         layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
@@ -57,7 +58,8 @@ class BlockOptions:
         norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
             Sennrich 2019).
         gated_feed_forward: Whether the feed-forward layer multiplies its activated features by a
-            third linear layer's (Shazeer 2020).
+            third linear layer's (Shazeer 2020): with "relu" ReGLU, with "sigmoid" GLU, with "silu"
+            SwiGLU, with "gelu" GEGLU, with "linear" the bilinear layer.
         use_bias: Whether the linear layers of attention and feed-forward have biases.
         scale_attention: Whether attention scores are divided by √key_dim.
         num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a

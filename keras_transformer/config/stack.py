@@ -202,10 +202,11 @@ class FeedForwardConfig:
 
     Args:
         hidden_dim: Its inner width, the paper's d_ff.
-        activation: Any Keras activation, by name or as a function.
+        activation: Any Keras activation, "gelu_tanh" or "squared_relu", by name or as a function.
         dropout: Probability of dropping an inner feature.
         gated: Whether the activated features are multiplied by a third linear layer's (Shazeer
-            2020): with "silu" SwiGLU, with "gelu" GEGLU, with "sigmoid" GLU.
+            2020): with "relu" ReGLU, with "sigmoid" GLU, with "silu" SwiGLU, with "gelu" GEGLU,
+            with "linear" the bilinear layer.
         use_bias: Whether the linear layers have biases.
     """
 

@@ -98,6 +98,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "SSRU": {"config": RecurrenceConfig(use_bias=False)},
     "FeedForward": {"config": FEED_FORWARD},
     "FeedForward gated": {"config": GATED},
+    "FeedForward squared": {"config": dataclasses.replace(GATED, activation="squared_relu")},
     "RMSNorm": {"epsilon": 1e-4},
     "Residual": {"config": NORM, "dropout": 0.2},
     "Residual rms": {"config": RMS_NORM, "dropout": 0.2},

@@ -178,10 +178,12 @@ class Paper:
 
     @staticmethod
     def activate(activation: Any, x: np.ndarray) -> np.ndarray:
-        """An activation by its definition: GELU, Hendrycks and Gimpel 2016, equations 2 and 3."""
+        """An activation by its definition: GELU, Hendrycks and Gimpel 2016, equations 2 and 3;
+        squared ReLU, So et al. 2021."""
         tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
         return {
             "relu": np.maximum(0, x),
+            "squared_relu": np.maximum(0, x) ** 2,
             "silu": x / (1 + np.exp(-x)),
             "gelu": x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
             "gelu_tanh": x / 2 * (1 + tanh),

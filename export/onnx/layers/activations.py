@@ -12,7 +12,7 @@ from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.graphs.tracing import converted
-from keras_transformer.layers.variants.activations import gelu_tanh
+from keras_transformer.layers.variants.activations import gelu_tanh, squared_relu
 
 activations = keras.activations
 
@@ -27,6 +27,11 @@ def _gelu(graph: GraphBuilder, value: str) -> str:
 def _gelu_tanh(graph: GraphBuilder, value: str) -> str:
     # Within 1e-6 of Keras's; written out, it would be eight operators.
     return graph.op("FastGelu", value, domain=MICROSOFT)
+
+
+def _squared_relu(graph: GraphBuilder, value: str) -> str:
+    positive = graph.op("Relu", value)
+    return graph.op("Mul", positive, positive)
 
 
 def _silu(graph: GraphBuilder, value: str) -> str:
@@ -48,6 +53,7 @@ _EMITTERS: dict[Any, Callable[[GraphBuilder, str], str]] = {
     activations.tanh: _operator("Tanh"),
     activations.gelu: _gelu,
     gelu_tanh: _gelu_tanh,
+    squared_relu: _squared_relu,
     activations.silu: _silu,
 }
 

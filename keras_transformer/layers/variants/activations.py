@@ -12,7 +12,6 @@ from keras_transformer.layers.products.few_passes import with_gradient_in_few_pa
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.tensors import Tensor
 
-_GELU_TANH = "gelu_tanh"
 # Of the tanh form: √(2/π), and the factor of x³.
 _RATE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -22,17 +21,27 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return keras.activations.gelu(x, approximate=True)
 
 
+def squared_relu(x: Tensor) -> Tensor:
+    """max(0, x)², as in Primer (So et al. 2021)."""
+    return ops.square(ops.relu(x))
+
+
+# Those that Keras lacks, by name.
+_OURS = {"gelu_tanh": gelu_tanh, "squared_relu": squared_relu}
+
+
 def activation_named(identifier: Any) -> Any:
     """Returns an activation.
 
     Args:
-        identifier: "gelu_tanh", or what `keras.activations.get` takes.
+        identifier: "gelu_tanh", "squared_relu", or what `keras.activations.get` takes.
 
     Raises:
         ValueError: There is no activation of that name, it changes the number of features, or it
             needs more than the features.
     """
-    activation = gelu_tanh if identifier == _GELU_TANH else _of_keras(identifier)
+    is_ours = isinstance(identifier, str) and identifier in _OURS
+    activation = _OURS[identifier] if is_ours else _of_keras(identifier)
     if activation is keras.activations.glu:
         raise ValueError(
             "activation 'glu' halves the features, and an activation must keep the width: choose "
@@ -51,9 +60,10 @@ def _of_keras(identifier: Any) -> Any:
     try:
         return keras.activations.get(identifier)
     except ValueError as error:
-        hint = did_you_mean(identifier, (_GELU_TANH, *dir(keras.activations))) or "."
+        hint = did_you_mean(identifier, (*_OURS, *dir(keras.activations))) or "."
         raise ValueError(
-            f"activation must be one that Keras knows, got {identifier!r}{hint}"
+            f"activation must be one that Keras knows, {' or '.join(map(repr, _OURS))}, got "
+            f"{identifier!r}{hint}"
         ) from error
 
 
@@ -68,7 +78,8 @@ def _further_arguments(activation: Any) -> list[str]:
 
 def serialized_activation(activation: Any) -> Any:
     """Returns what `activation_named` finds an activation by, for a layer's config."""
-    return _GELU_TANH if activation is gelu_tanh else keras.activations.serialize(activation)
+    is_ours = activation in _OURS.values()
+    return activation.__name__ if is_ours else keras.activations.serialize(activation)
 
 
 def in_training(activation: Any) -> Any:

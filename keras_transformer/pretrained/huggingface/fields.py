@@ -11,6 +11,7 @@ from keras_transformer.text.subwords.interface import MOST_IDS
 # Hugging Face's names of activations → Keras's.
 ACTIVATIONS = {
     "relu": "relu",
+    "relu2": "squared_relu",
     "silu": "silu",
     "swish": "silu",
     "gelu": "gelu",

@@ -22,6 +22,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"norm": "both"},
     {"norm_kind": "rms_norm"},
     {"gated_feed_forward": True},
+    {"gated_feed_forward": True, "activation": "squared_relu"},
     {"use_bias": False},
     {"scale_attention": False},
     {"num_key_value_heads": 1},

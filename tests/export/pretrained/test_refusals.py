@@ -55,6 +55,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("ctranslate2", {"rotary_base": 100.0}, "rotary_base=None, got 100.0"),
     ("ctranslate2", {"key_dim": 4}, "key_dim=8, got 4"),
     ("ctranslate2", {"activation": "elu"}, "activation='relu' or .*, got 'elu'"),
+    ("ctranslate2", {"activation": "squared_relu"}, "activation='relu' or .*, got 'squared_relu'"),
     ("ctranslate2", {"positions": "none"}, "needs relative_buckets, got None"),
 ]
 

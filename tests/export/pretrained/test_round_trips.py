@@ -38,6 +38,7 @@ HUGGINGFACE: dict[str, tuple[str, dict[str, Any]]] = {
     "bias": ("marian", {"logit_bias": True, "activation": "gelu"}),
     "pre": ("pegasus", {"norm": "pre"}),
     "relative": ("t5", T5),
+    "squared": ("t5", {**T5, "gated_feed_forward": True, "activation": "squared_relu"}),
     "gated": (
         "t5",
         {

@@ -18,7 +18,7 @@ from keras_transformer.layers.variants.activations import (
 )
 
 
-@pytest.mark.parametrize("name", ["gelu_tanh", "gelu", "silu", "relu"])
+@pytest.mark.parametrize("name", ["gelu_tanh", "squared_relu", "gelu", "silu", "relu"])
 def test_equals_its_equation_in_float64(name: str, paper) -> None:
     x = np.linspace(-6, 6, 101)
     found = activation_named(name)
@@ -31,7 +31,16 @@ def test_gelu_with_tanh_is_close_to_gelu_and_not_the_same() -> None:
     assert 1e-4 < gap.max() < 1e-3
 
 
-@pytest.mark.parametrize("name", ["gelu_tanh", "gelu", "silu", "relu", "linear"])
+def test_squared_relu_and_its_gradient() -> None:
+    x = tf.constant([-3.0, 0.5, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        values = activation_named("squared_relu")(x)
+    np.testing.assert_array_equal(values, [0, 0.25, 4])
+    np.testing.assert_array_equal(tape.gradient(values, x), [0, 1, 4])
+
+
+@pytest.mark.parametrize("name", ["gelu_tanh", "squared_relu", "gelu", "silu", "relu", "linear"])
 def test_a_name_survives_a_config(name: str) -> None:
     assert serialized_activation(activation_named(name)) == name
     layer = FeedForward.from_config(
@@ -41,8 +50,10 @@ def test_a_name_survives_a_config(name: str) -> None:
 
 
 def test_an_unknown_activation_is_refused() -> None:
-    with pytest.raises(ValueError, match="gelu_cosh"):
+    with pytest.raises(ValueError, match="'gelu_cosh'"):
         activation_named("gelu_cosh")
+    with pytest.raises(ValueError, match="'square_relu'; did you mean 'squared_relu'"):
+        activation_named("square_relu")
 
 
 def derivative(name: str, x: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from keras_transformer.layers.variants.activations import activation_named
 
 WIDTH = 6
 EMITTED = ["linear", "relu", "leaky_relu", "elu", "selu", "softplus", "sigmoid", "tanh", "gelu"]
-EMITTED += ["silu", "swish", "gelu_tanh"]
+EMITTED += ["silu", "swish", "gelu_tanh", "squared_relu"]
 CONVERTED = ["relu6", "mish", "softsign"]
 
 
