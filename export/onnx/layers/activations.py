@@ -1,4 +1,4 @@
-"""Activations of feed-forward layers in a graph."""
+"""Activations in a graph: an emitter each; tf2onnx converts those that have none."""
 
 import math
 from collections.abc import Callable
