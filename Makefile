@@ -17,20 +17,27 @@ PYTEST_FLAGS ?= -n 2 --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test test-all oracles oracles-full sanitize wheels lock clean
+.PHONY: demo test style types test-all oracles oracles-full sanitize wheels lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
 	$(BIN)/keras-transformer export runs/demo --format onnx --output exported/demo --overwrite
 	$(BIN)/python examples/demo.py exported/demo
 
+# What takes one core runs side by side, and prints its lines once it is through.
 test: $(INSTALLED) $(BROWSER) $(CLIENTS)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(SOURCES)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target style types \
+		$(if $(shell command -v c++),$(SANITIZED))
 	$(call sanitized,test_bad_inputs.py test_hostile_artefacts.py test_hostile_graphs.py \
 		test_programs.py)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+style: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy $(SOURCES)
 
 # With the tests that `make test` leaves out: every case of every product, and the slowest.
 test-all: PYTEST_FLAGS += -m ""
@@ -86,7 +93,7 @@ define sanitized
 		$(MAKE) --no-print-directory $(SANITIZED) && \
 		LD_PRELOAD="$$(c++ -print-file-name=libasan.so):$$(c++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 KERAS_TRANSFORMER_SANITIZED_OPERATORS=$(SANITIZED) \
-		$(BIN)/python -m pytest -q $(addprefix tests/runtime/native/,$(1)); \
+		$(BIN)/python -m pytest -q -n 2 $(addprefix tests/runtime/native/,$(1)); \
 	else echo "no C++ compiler: the operators are not tested with sanitizers"; fi
 endef
 

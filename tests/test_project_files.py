@@ -19,8 +19,9 @@ def test_the_hooks_run_the_checks_of_make_test() -> None:
 
 
 def test_the_makefile_checks_nothing_that_the_hooks_do_not() -> None:
-    recipe = re.search(r"^test:.*\n((?:\t.*\n)*)", (ROOT / "Makefile").read_text("utf-8"), re.M)[1]
-    tools = re.findall(r"\$\(BIN\)/(ruff \w+|mypy)", recipe)
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    tools = re.findall(r"\$\(BIN\)/(ruff \w+|mypy)", makefile)
+    assert len(tools) == 3
     hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
     assert [tool for tool in tools if f"entry: {tool}" not in hooks] == []
 
