@@ -75,6 +75,7 @@ def _keep_products_in_float32() -> None:
 def _quick_collections() -> Iterator[None]:
     """Leaves out what the tests of a file leave in memory, such as traced functions, too."""
     yield
+    _reset_keras()  # With the kernels that its tests have kept.
     _leave_out_what_lives()
 
 
@@ -96,23 +97,25 @@ hypothesis.settings.load_profile("keras")
 @pytest.fixture(autouse=True)
 def _same_keras_state() -> Iterator[None]:
     """Every test starts from the same seeds and policy, whatever ran before it."""
-    _reset_keras()
+    with _kept_kernels():
+        _reset_keras()
     yield
-    _reset_keras()
+    with _kept_kernels():
+        _reset_keras()
 
 
 def _reset_keras() -> None:
     keras = sys.modules.get("keras")
     if keras is not None:
-        with _kept_kernels():
-            keras.utils.set_random_seed(0)
+        keras.utils.set_random_seed(0)
         keras.config.set_dtype_policy("float32")
 
 
 @contextlib.contextmanager
 def _kept_kernels() -> Iterator[None]:
     """Keeps the kernels that TensorFlow has made, which a new seed would drop: making them anew
-    for each test takes half of the time of short tests. None of ours holds a seed of its own.
+    for each test takes half of the time of short ones. Kernels that draw numbers by a seed of
+    their own are made anew for each file only; ours are given their seed with each call.
     """
     if "tensorflow" not in sys.modules:
         yield
