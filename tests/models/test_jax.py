@@ -62,6 +62,8 @@ gradient = jax.jit(jax.grad(look_up))(embedding.matrix.value)
 np.savez(sys.argv[2], logits=logits, losses=losses, embedding_gradient=gradient)
 """
 
+QUICK_TO_COMPILE = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 SIZES = {"vocab_size": 24, "model_dim": 12, "feed_forward_dim": 20, "num_heads": 3, "num_layers": 2}
 
@@ -117,7 +119,13 @@ def on_jax(
     np.savez(directory / "given.npz", config=model.config.to_json(), **batch, **weights)
     result = subprocess.run(
         [sys.executable, "-c", ON_JAX, str(directory / "given.npz"), str(directory / "found.npz")],
-        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        env={
+            **os.environ,
+            "KERAS_BACKEND": "jax",
+            "JAX_PLATFORMS": "cpu",
+            # Optimizing takes longer than these few updates do.
+            "XLA_FLAGS": QUICK_TO_COMPILE,
+        },
         capture_output=True,
         text=True,
         check=False,
