@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from keras_transformer.distribution import install_command
-from keras_transformer.messages import without_start_messages
 from keras_transformer.serializable import register_with_keras
 from keras_transformer.suggestions import did_you_mean, suggests_arguments
 from keras_transformer.telemetry import silence
@@ -186,6 +185,9 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         hint = did_you_mean(name, _HOMES)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+    # Here, since importing the package alone needs none of it.
+    from keras_transformer.messages import without_start_messages
+
     try:
         with without_start_messages():
             found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

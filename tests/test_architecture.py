@@ -64,7 +64,6 @@ SHARED = {
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
-    "keras_transformer.messages",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",

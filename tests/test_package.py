@@ -205,6 +205,12 @@ def test_the_wheel_holds_the_packages_and_nothing_else(
     assert "-py3-none-linux_" in wheel.name
 
 
+def test_importing_the_package_alone_loads_nothing_slow() -> None:
+    command = [sys.executable, "-c", "import sys, keras_transformer; print(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not {"inspect", "numpy", "keras_transformer.messages"} & set(done.stdout.split())
+
+
 def test_importing_says_when_another_package_lies_over_this_one(tmp_path: Path) -> None:
     """The files of the distribution `keras-transformer`, installed after this package."""
     package = tmp_path / "keras_transformer"
