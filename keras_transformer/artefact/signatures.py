@@ -3,6 +3,7 @@ to its clients, and a SavedModel's graph is traced from them. The batch is axis 
 """
 
 import dataclasses
+import functools
 from typing import Literal
 
 import numpy as np
@@ -53,12 +54,12 @@ class Signature:
     description: str = ""
     more: tuple[TensorSpec, ...] = ()
 
-    @property
+    @functools.cached_property
     def required(self) -> tuple[TensorSpec, ...]:
         """The inputs that every request to our server has."""
         return tuple(spec for spec in self.inputs if not spec.has_default)
 
-    @property
+    @functools.cached_property
     def optional(self) -> tuple[TensorSpec, ...]:
         """The inputs that a request to our server may leave out."""
         return (*(spec for spec in self.inputs if spec.has_default), *self.more)

@@ -20,7 +20,6 @@ from keras_transformer.serving.http.json_tensors import read_inputs, read_predic
 from keras_transformer.serving.models.model_options import is_version
 from keras_transformer.serving.models.outputs import written
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.versions import Asked
 
 
@@ -51,11 +50,11 @@ class Predict:
             body = await self._bodies.read(scope, receive)
             asked = read_predict(body)
             loaded = self._service.find(model, version)
-            signature = signature_of(loaded.model.signatures, asked.signature_name)
+            signature = loaded.signature(asked.signature_name)
             inputs = read_inputs(asked, signature)
         outputs = await self._service.predict(
             loaded,
-            signature.name,
+            signature,
             inputs,
             timeout=timeout,
             waiting=partial(until_hang_up, receive),

@@ -42,7 +42,7 @@ async def judge(
         raise _refusal(f"{loaded.name} does not {kind}: call :predict with one of {names}.")
     if signature_name not in ("", "serving_default", kind):
         raise _refusal(f"{kind} has the signature {kind!r}, got {signature_name!r}.")
-    found = await service.predict(loaded, kind, {"text": texts}, **options)
+    found = await service.predict(loaded, loaded.model.signatures[kind], {"text": texts}, **options)
     if kind == "regress":
         return found["value"].tolist()
     labels = [[label.decode() for label in row] for row in found["labels"].tolist()]

@@ -21,7 +21,6 @@ from keras_transformer.serving.models.reading import RequestReader
 from keras_transformer.serving.models.rows import Arrays, Own, own_of, placed
 from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
 from keras_transformer.serving.models.served import Served, Streaming, explaining, streaming
-from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.versions import (
     Asked,
     LoadedVersion,
@@ -116,7 +115,7 @@ class Service:
     async def predict(
         self,
         loaded: LoadedVersion,
-        signature_name: str,
+        signature: Signature,
         inputs: Arrays,
         *,
         timeout: float | None = None,
@@ -127,7 +126,7 @@ class Service:
 
         Args:
             loaded: The version that `find` returned.
-            signature_name: The signature; "" for `serving_default`.
+            signature: One of the version's.
             inputs: Arrays by name: int32, float32, bool, or objects of bytes.
             timeout: Seconds after which it gives up, at most the server's own limit.
             protocol: "rest" or "grpc", for metrics and log.
@@ -142,7 +141,6 @@ class Service:
         with self.journal.recorded(protocol, loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
-                signature = signature_of(loaded.model.signatures, signature_name)
                 entry.signature = signature.name
                 request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
                 rows = request.rows
@@ -220,7 +218,7 @@ class Service:
             with loaded.use():
                 model = streaming(loaded.name, loaded.model)
                 entry.signature, output = model.full_answer
-                signature = signature_of(loaded.model.signatures, entry.signature)
+                signature = loaded.model.signatures[entry.signature]
                 request = await self._reader.text(model, text, target_prefix, languages, entry)
                 running = run_rows(loaded, loaded.model.run(signature), request.rows, entry)
                 results = await before(until, running)

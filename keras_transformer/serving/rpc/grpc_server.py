@@ -26,7 +26,6 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.judgements import Judgement, judge
 from keras_transformer.serving.models.outputs import written
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.signatures import signature_of
 from keras_transformer.serving.models.versioning.version import LoadedVersion
 from keras_transformer.serving.models.versioning.versions import Asked
 from keras_transformer.serving.rpc.examples import example_texts
@@ -123,7 +122,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         """Runs a signature; the client's deadline is the request's."""
         with self.service.refusals("grpc", request.model_spec.name):
             loaded = self.service.find(*_model(request))
-            signature = signature_of(loaded.model.signatures, request.model_spec.signature_name)
+            signature = loaded.signature(request.model_spec.signature_name)
             wanted = _wanted_outputs(request.output_filter, signature)
             inputs = {
                 key: to_array(value, key, self._max_elements)
@@ -131,7 +130,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
             }
         outputs = await self.service.predict(
             loaded,
-            signature.name,
+            signature,
             inputs,
             timeout=context.time_remaining(),
             protocol="grpc",

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.served import Served
 
@@ -46,6 +48,22 @@ class LoadedVersion:
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
+
+    def signature(self, name: str) -> Signature:
+        """Returns a signature by name, the default one if the name is "".
+
+        Raises:
+            ServingError: There is no signature of that name.
+        """
+        signatures = self.model.signatures
+        try:
+            return signatures[name or DEFAULT_SIGNATURE]
+        except KeyError:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f'Serving signature name: "{name}" not found in signature def; there are '
+                f"{', '.join(signatures)}.",
+            ) from None
 
     @contextmanager
     def use(self) -> Iterator[None]:
