@@ -142,14 +142,14 @@ def train_on_texts(
     options.check_validation(has_valid=corpus.valid is not None)
     training = load_training()
     if options.strategy:
-        training.open_replicas(options.strategy)
-    choose_products(run.products, options)
-    from keras_transformer.training.texts.train import train_texts
+        from keras_transformer.training.loop.strategy import open_replicas
 
-    return train_texts(
-        run.task,  # type: ignore[arg-type]
+        open_replicas(options.strategy)
+    choose_products(run.products, options)
+    return training.train(
         corpus,
         run.output,
+        task=run.task,
         preset=run.preset,
         overrides=overrides,
         vocab_size=run.vocab_size,

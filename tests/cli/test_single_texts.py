@@ -61,11 +61,11 @@ def test_the_commands_of_the_tasks(run_cli, texts: Path) -> None:
 def test_pairs_are_read_from_the_columns_that_are_named(run_cli, monkeypatch, texts: Path) -> None:
     corpora: list[Any] = []
 
-    def fake_train(task: str, corpus: Any, directory: Path, **settings: Any) -> Any:
+    def fake_train(corpus: Any, directory: Path, **settings: Any) -> Any:
         corpora.append(corpus)
         return SimpleNamespace(model=SimpleNamespace(count_params=lambda: 1))
 
-    monkeypatch.setattr("keras_transformer.training.texts.train.train_texts", fake_train)
+    monkeypatch.setattr("keras_transformer.training.run.train.train", fake_train)
     (texts / "columns.tsv").write_text("1\ta cat\tthe cat\n2\ta dog\tthe dog\n")
     files = ["--train-tsv", texts / "columns.tsv", "--valid-tsv", texts / "columns.tsv"]
     columns = ["--source-column", 2, "--target-column", 1]
@@ -118,7 +118,7 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task masked-lm --data tfds --tfds-name b --train-text a",
             "--train-text is not for --data tfds",
         ),
-        ("--task classify --train-jsonl {folder}/a.txt", "a.txt, line 1: no JSON"),
+        ("--task classify --train-jsonl {folder}/a.txt", "a.txt, line 1: expected a JSON object"),
         ("--task embed --train-text a.txt", "--train-text is not for --task embed, which reads"),
         ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which tells"),
         ("--task embed --train-tsv {folder}/a.txt", "a.txt, line 1: expected at least 2 columns"),

@@ -85,7 +85,10 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
         _check_first(data, run, tokenizers, options, overrides)
         if options.strategy:
             # Before the corpus is read: TensorFlow joins a cluster first or not at all.
-            load_training().open_replicas(options.strategy)
+            load_training()
+            from keras_transformer.training.loop.strategy import open_replicas
+
+            open_replicas(options.strategy)
         with _advice_when_interrupted(run.output):
             return _train(data, run, tokenizers, options, recipe, overrides)
 
@@ -193,6 +196,7 @@ def _train(
     return training.train(
         corpus,
         run.output,
+        task=run.task,
         preset=run.preset,
         overrides=overrides,
         vocab_size=vocab_size,

@@ -62,13 +62,21 @@ class TextOptions:
             check_choice("class_weights", self.class_weights, ("balanced",))
         check_flag("next_sentence", self.next_sentence)
 
+    def owners(self) -> dict[str, tuple[str, ...]]:
+        """Returns the tasks of each option that is not the default."""
+        return {
+            name: tasks
+            for name, tasks in _OWNERS.items()
+            if getattr(self, name) != getattr(TextOptions, name)
+        }
+
     def check(self, task: str) -> None:
         """Raises `ValueError` if an option is of another task."""
-        for name, owners in _OWNERS.items():
-            value = getattr(self, name)
-            if task not in owners and value != getattr(TextOptions, name):
+        for name, tasks in self.owners().items():
+            if task not in tasks:
+                value = getattr(self, name)
                 shown = str(value) if isinstance(value, Path) else value
-                raise ValueError(f"{name}={shown!r} is for {' and '.join(owners)}, not for {task}.")
+                raise ValueError(f"{name}={shown!r} is for {' and '.join(tasks)}, not for {task}.")
         if self.masking == "phrases" and self.phrases is None:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:

@@ -67,6 +67,7 @@ def test_files_and_defaults(run_cli, calls, files) -> None:
         "preset": None,
         "overrides": {},
         "vocab_size": None,
+        "task": "translation",
         "tokenizer_type": "unigram",
         "joint_vocabulary": True,
         "tokenizers": None,
