@@ -29,6 +29,7 @@ VARYING = (
     "activation",
     "gated_feed_forward",
     "scale_attention",
+    "attention_soft_cap",
     "query_key_norm",
     "rotary_base",
     "window",
@@ -62,6 +63,8 @@ class BlockOptions:
             SwiGLU, with "gelu" GEGLU, with "linear" the bilinear layer.
         use_bias: Whether the linear layers of attention and feed-forward have biases.
         scale_attention: Whether attention scores are divided by √key_dim.
+        attention_soft_cap: What bounds these scores s, as attention_soft_cap · tanh(s /
+            attention_soft_cap), before masks and biases (Gemma 2); None for no bound.
         num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
             group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
             for as many as queries have.
@@ -107,6 +110,7 @@ class BlockOptions:
     gated_feed_forward: bool = False
     use_bias: bool = True
     scale_attention: bool = True
+    attention_soft_cap: float | None = None
     num_key_value_heads: int | None = None
     query_key_norm: bool = False
     rotary_base: float | None = None
@@ -197,6 +201,7 @@ class BlockOptions:
             dropout=self.attention_dropout,
             use_bias=self.use_bias,
             scale=self.scale_attention,
+            soft_cap=self.attention_soft_cap,
         )
         own = dataclasses.replace(
             source,

@@ -32,6 +32,15 @@ def check_number(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a number, got {value!r}.")
 
 
+def check_soft_cap(name: str, value: object) -> None:
+    """Raises unless a value is None or a number that float32 divides by without a loss."""
+    if value is None:
+        return
+    check_number(name, value)
+    if not 1e-30 <= value <= 1e30:  # type: ignore[operator]
+        raise ValueError(f"{name} must be positive, between 1e-30 and 1e30, or None, got {value}.")
+
+
 def check_flag(name: str, value: object) -> None:
     """Raises unless a value is True or False."""
     if not isinstance(value, bool):

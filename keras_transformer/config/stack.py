@@ -13,6 +13,7 @@ from keras_transformer.config.checks import (
     check_number,
     check_rate,
     check_size,
+    check_soft_cap,
     make_numbers_plain,
 )
 
@@ -114,6 +115,8 @@ class AttentionConfig:
         dropout: Probability of dropping an attention weight.
         use_bias: Whether the projections have biases.
         scale: Whether scores are divided by √d_k.
+        soft_cap: What bounds the scaled scores s, as soft_cap · tanh(s / soft_cap), before anything
+            is added to them (Gemma 2); None for no bound.
         query_key_norm: The norms of each head's queries and of its keys, before their places turn
             them (Henry et al. 2020); only of a text within itself, as are the next four.
         rotary: How queries and keys are turned by their places.
@@ -132,6 +135,7 @@ class AttentionConfig:
     dropout: float = 0.0
     use_bias: bool = True
     scale: bool = True
+    soft_cap: float | None = None
     query_key_norm: NormConfig | None = None
     rotary: RotaryConfig | None = None
     window: int | None = None
@@ -153,6 +157,7 @@ class AttentionConfig:
         check_rate("attention_dropout", self.dropout)
         check_flag("use_bias", self.use_bias)
         check_flag("scale_attention", self.scale)
+        check_soft_cap("attention_soft_cap", self.soft_cap)
         check_flag("relative_sinusoids", self.relative_sinusoids)
         if self.window is not None:
             check_size("window", self.window)

@@ -16,6 +16,7 @@ from keras_transformer.layers.variants.fused_attention import can_fuse, fused_at
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
+from keras_transformer.layers.variants.soft_cap import soft_capped
 from keras_transformer.tensors import Tensor
 
 KeysValues = tuple[Tensor, Tensor]
@@ -164,18 +165,21 @@ class MultiHeadAttention(Configured):
             near = near_mask(queries, keys, first_place, self.config.window)
             keep_mask = near if keep_mask is None else ops.logical_and(keep_mask, near)
         scale = self.config.key_dim**-0.5 if self.config.scale else 1
+        further = None
         if self.distances is not None:
             queries, further = self.distances(
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place
             )
-            bias = further * scale if bias is None else bias + further * scale
-        needs_weights = return_weights or (training and self.config.dropout)
-        if not needs_weights and can_fuse(queries, keys, values):
-            heads = fused_attention(queries, keys, values, keep_mask, bias, scale)
+            further = further * scale
+        needs_scores = return_weights or (training and self.config.dropout) or self.config.soft_cap
+        if not needs_scores and can_fuse(queries, keys, values):
+            added = _with(bias, further)
+            heads = fused_attention(queries, keys, values, keep_mask, added, scale)
         else:
             scaled = queries * scale if self.config.scale else queries
             scores = self._multiply(scaled, ops.swapaxes(keys, -1, -2))
-            weights = masked_softmax(scores if bias is None else scores + bias, keep_mask)
+            scores = soft_capped(_with(scores, further), self.config.soft_cap)
+            weights = masked_softmax(_with(scores, bias), keep_mask)
             heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
         if keep_mask is not None:
@@ -243,3 +247,10 @@ class MultiHeadAttention(Configured):
         num_keys = (query if key is None else key).shape[1]
         shape = (query.shape[0], self.config.num_heads, query.shape[1], num_keys)
         return outputs, keras.KerasTensor(shape, dtype=self.compute_dtype)
+
+
+def _with(scores: Tensor | None, more: Tensor | None) -> Any:
+    """Returns the sum of two parts of scores, either of which may be missing."""
+    if scores is None or more is None:
+        return more if scores is None else scores
+    return scores + more

@@ -27,10 +27,18 @@ class Paper:
         keep: np.ndarray | None = None,
         scale: bool = True,
         bias: np.ndarray | float = 0.0,
+        cap: float | None = None,
+        further: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Equation 1: q (T, d_k), k (S, d_k), v (S, d_v); outputs (T, d_v), weights (T, S)."""
-        weights = cls.softmax(q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1) + bias, keep)
+        scores = q @ k.T / (math.sqrt(k.shape[-1]) if scale else 1) + further
+        weights = cls.softmax(cls.soft_capped(scores, cap) + bias, keep)
         return weights @ v, weights
+
+    @staticmethod
+    def soft_capped(values: np.ndarray, cap: float | None) -> np.ndarray:
+        """Gemma 2's bound of scores and logits."""
+        return values if cap is None else cap * np.tanh(values / cap)
 
     @classmethod
     def relative_bias(cls, stack: Any, length: int, block: int = 0) -> np.ndarray | None:
@@ -104,10 +112,11 @@ class Paper:
                 q, k = cls.norm(layer.query_norm, q), cls.norm(layer.key_norm, k)
             if layer.config.rotary is not None:
                 q, k = (cls.rotary(vectors, layer.config.rotary.base) for vectors in (q, k))
-            own_bias = 0.0 if bias is None else bias[head]
+            own_bias, further = 0.0 if bias is None else bias[head], 0.0
             if layer.distances is not None:
-                own_bias = own_bias + cls.distance_scores(layer, head, q, k)
-            attended, weights = cls.attention(q, k, v, keep, layer.config.scale, own_bias)
+                further = cls.distance_scores(layer, head, q, k)
+            options = layer.config.scale, own_bias, layer.config.soft_cap, further
+            attended, weights = cls.attention(q, k, v, keep, *options)
             heads.append(attended)
             all_weights.append(weights)
         outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))

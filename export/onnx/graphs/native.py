@@ -54,7 +54,7 @@ GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 
 # What our operators of attention hold, all but those of one new token without shared heads.
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: kinds.HOLDS[AttentionConfig] | {"rotary", "query_key_norm"}
+    AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"} | {"rotary", "query_key_norm"}
 }
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST)

@@ -1,4 +1,4 @@
-"""Activations in a graph: an emitter each; tf2onnx converts those that have none."""
+"""Activations and soft caps in a graph: an emitter each; tf2onnx converts those that have none."""
 
 import math
 from collections.abc import Callable
@@ -56,6 +56,14 @@ _EMITTERS: dict[Any, Callable[[GraphBuilder, str], str]] = {
     squared_relu: _squared_relu,
     activations.silu: _silu,
 }
+
+
+def soft_capped(graph: GraphBuilder, values: str, cap: float | None) -> str:
+    """Returns cap · tanh(values / cap); the values if there is no cap."""
+    if cap is None:
+        return values
+    bounded = graph.op("Tanh", graph.op("Div", values, np.float32(cap)))
+    return graph.op("Mul", bounded, np.float32(cap))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"query_key_norm": True},
     {"rotary_base": 10_000.0},
     {"window": 3},
+    {"attention_soft_cap": 2.0},
     {"block_pattern": ({"window": 3}, {"rotary_base": 100.0, "feed_forward_dim": 7})},
     {"block_groups": 1},
     {"position_offset": 2},
@@ -54,7 +55,7 @@ EMITTED_FORMS = (
 class NewAttention(AttentionConfig):
     """Attention with an option that no emitter has heard of."""
 
-    soft_cap: float | None = None
+    sinks: int | None = None
 
 
 def with_new_option(config: Any, monkeypatch: pytest.MonkeyPatch, **option: Any) -> None:
@@ -67,11 +68,11 @@ def with_new_option(config: Any, monkeypatch: pytest.MonkeyPatch, **option: Any)
 
 def test_a_new_option_is_refused_until_an_emitter_holds_it(tiny_config, monkeypatch) -> None:
     config = tiny_config()
-    with_new_option(config, monkeypatch, soft_cap=30.0)
+    with_new_option(config, monkeypatch, sinks=4)
     for form in EMITTED_FORMS:
-        assert unsupported(config, *form) == {"soft_cap": 30.0}
+        assert unsupported(config, *form) == {"sinks": 4}
     assert unsupported(config, "portable", "float32") == {}
-    monkeypatch.setitem(expressible.kinds.HOLDS, NewAttention, {"soft_cap"})
+    monkeypatch.setitem(expressible.kinds.HOLDS, NewAttention, {"sinks"})
     for form in EMITTED_FORMS:
         assert unsupported(config, *form) == {}
 

@@ -124,6 +124,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "windows in turn": {"head": "masked_lm", "norm": "both", **IN_TURN},
+    "capped": {"head": "masked_lm", "attention_soft_cap": 0.5},
     "shared blocks": {"head": "masked_lm", **SHARED},
     "as ALBERT": {**SHARED, "head": "masked_lm", "embedding_dim": 12, "activation": "gelu_tanh"},
     "factorised, pre-norm": {
@@ -174,6 +175,12 @@ DECODERS: dict[str, dict[str, Any]] = {
         "block_groups": 1,
         "blocks_per_group": 2,
         **IN_TURN,
+    },
+    "as Gemma 2": {**MODERN, **IN_TURN, "norm": "both", "attention_soft_cap": 0.5},
+    "capped, relative, post-norm": {
+        "relative_buckets": 8,
+        "norm": "post",
+        "attention_soft_cap": 0.5,
     },
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},

@@ -1,5 +1,5 @@
 """Attention with fewer heads of keys than of queries, without biases, without a scale, with norms
-of queries and keys, within a window: against the equations in float64.
+of queries and keys, within a window, with capped scores: against the equations in float64.
 """
 
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.config import AttentionConfig, NormConfig, RotaryConfig
+from keras_transformer.config import AttentionConfig, BlockOptions, NormConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
 
 OPTIONS: list[dict[str, Any]] = [
@@ -28,8 +28,11 @@ OPTIONS: list[dict[str, Any]] = [
         "rotary": RotaryConfig(base=50.0),
     },
     {"window": 2},
+    {"soft_cap": 0.5},
+    {"soft_cap": 0.7, "scale": False, "num_key_value_heads": 2, "window": 2},
     {"relative_sinusoids": True},
     {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
+    {"soft_cap": 0.5, "relative_sinusoids": True},
 ]
 every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
@@ -69,6 +72,30 @@ def test_every_mask_that_broadcasts_reaches_each_head(paper, randomize) -> None:
 def test_without_biases_there_are_four_weights_and_narrow_keys(randomize) -> None:
     layer = make(OPTIONS[4], randomize)
     assert [weight.shape for weight in layer.weights] == [(6, 16), (6, 8), (6, 8), (16, 6)]
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_cap_that_no_score_comes_near_changes_nothing(policy: str, randomize) -> None:
+    states = np.random.default_rng(0).standard_normal((2, 5, 6)).astype("float32")
+    found = []
+    for cap in (None, 1e9):
+        config = AttentionConfig(num_heads=2, key_dim=4, soft_cap=cap)
+        layer = MultiHeadAttention(config, dtype=policy)
+        layer.build((None, None, 6))
+        found.append(np.asarray(randomize(layer)(states), "float32"))
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cap", [0, -1.0, float("inf"), float("nan"), 1e31, 1e-31])
+def test_a_cap_is_positive_and_finite(cap: float) -> None:
+    with pytest.raises(ValueError, match="attention_soft_cap must be positive, between 1e-30"):
+        AttentionConfig(num_heads=4, key_dim=4, soft_cap=cap)
+
+
+@pytest.mark.parametrize("cap", [True, "50"])
+def test_a_cap_is_a_number(cap: object) -> None:
+    with pytest.raises(TypeError, match="attention_soft_cap must be a number"):
+        BlockOptions(attention_soft_cap=cap)
 
 
 def test_heads_of_keys_must_divide_those_of_queries() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from keras_transformer.config.stack import AttentionConfig, BlockConfig
+from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.layers.attention import MultiHeadAttention
 
 # The value of a masked score: far below any score, far above float32's lowest number.
@@ -21,6 +22,7 @@ HOLDS: dict[type, set[str]] = {
         "dropout",
         "use_bias",
         "scale",
+        "soft_cap",
     },
     BlockConfig: {"own", "source", "dropout"},
 }
@@ -32,7 +34,7 @@ def named(prefix: str, number: int) -> tuple[str, str]:
 
 
 def is_fused(config: Any) -> bool:
-    """Whether fused operators can hold the attention of a layer's or a model's config."""
+    """Whether fused operators can hold the widths of heads of a layer's or a model's config."""
     return config.key_dim == config.value_dim
 
 
@@ -41,9 +43,22 @@ def is_grouped(attention: MultiHeadAttention) -> bool:
     return attention.config.num_key_value_heads != attention.config.num_heads
 
 
+def fits_fused(attention: MultiHeadAttention) -> bool:
+    """Whether the other fused operators can hold a layer, but for shared heads."""
+    return is_fused(attention.config) and attention.config.soft_cap is None
+
+
 def fits_group_query(attention: MultiHeadAttention) -> bool:
     """Whether GroupQueryAttention can hold a layer."""
     return is_fused(attention.config) and attention.config.key_dim % _GROUPED_WIDTH == 0
+
+
+def grouped_flags(attention: MultiHeadAttention) -> dict[str, Any]:
+    """Returns the attributes of GroupQueryAttention, of queries that are already scaled."""
+    config = attention.config
+    heads = {"num_heads": config.num_heads, "kv_num_heads": config.num_key_value_heads}
+    capped = {} if config.soft_cap is None else {"softcap": float(config.soft_cap)}
+    return {**heads, "scale": 1.0, "domain": MICROSOFT, **capped}
 
 
 def grouped_bias(bias: str | None) -> tuple[str | None, ...]:

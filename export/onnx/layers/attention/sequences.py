@@ -3,12 +3,12 @@
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
-from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused, with_all_heads
 from keras_transformer.export.onnx.layers.attention.kinds import (
+    fits_fused,
     fits_group_query,
     grouped_bias,
-    is_fused,
+    grouped_flags,
     is_grouped,
     named,
 )
@@ -50,17 +50,13 @@ def sequence_attention(
     def between(projected: str) -> str:
         if rows is None:
             return attended(projected)
-        if (
-            is_fused(attention.config)
-            and not is_grouped(attention)
-            and attention.config.rotary is None
-        ):
+        if fits_fused(attention) and not is_grouped(attention) and attention.config.rotary is None:
             parts = rows.thirds(projected, packed.units // 3)
             return rows.take(attend_fused(graph, attention, *parts, mask, bias))
         return rows.take(attended(rows.spread(projected)))
 
     def attended(projected: str) -> str:
-        if not is_fused(attention.config):
+        if not fits_fused(attention):
             parts = split_heads(graph, attention, projected, ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
             return attend(graph, attention, *parts, with_bias(graph, hidden, bias))[0]
@@ -100,9 +96,8 @@ def prefill_attention(
         if may_group and fits_group_query(attention):
             states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
             parts = split_places(graph, attention, states, ids)
-            flags = {"num_heads": attention.config.num_heads, "scale": 1.0, "domain": MICROSOFT}
-            flags["kv_num_heads"] = attention.config.num_key_value_heads
             operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
+            flags = grouped_flags(attention)
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
             graph.outputs(named("new_cache", number), written)
             return graph.reshape(heads, -1, attention.config.num_heads * attention.config.value_dim)

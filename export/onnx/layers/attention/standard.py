@@ -5,6 +5,7 @@ heads of queries that share keys and values.
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.activations import soft_capped
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED, is_grouped, named
 from keras_transformer.export.onnx.layers.attention.relative import step_bias, with_bias
 from keras_transformer.export.onnx.layers.attention.split import HEADS_FIRST, split_heads
@@ -24,7 +25,7 @@ def attend(
         query: `(batch, heads, queries, key_dim)`.
         key: `(batch, key_value_heads, keys, key_dim)`.
         value: `(batch, key_value_heads, keys, value_dim)`.
-        more: Values to add to the scores `(batch, heads, queries, keys)`.
+        more: Values to add to the capped scores `(batch, heads, queries, keys)`.
 
     Returns:
         `(batch * queries, heads * value_dim)`, and the weights.
@@ -35,7 +36,7 @@ def attend(
         _by_keys(graph, attention, query, attention.config.key_dim),
         graph.op("Transpose", key, perm=[0, 1, 3, 2]),
     )
-    scores = _by_heads(graph, attention, scores, 0)
+    scores = soft_capped(graph, _by_heads(graph, attention, scores, 0), attention.config.soft_cap)
     weights = graph.op("Softmax", graph.op("Add", scores, more), axis=-1)
     heads = graph.op("MatMul", _by_keys(graph, attention, weights, 0), value)
     heads = _by_heads(graph, attention, heads, attention.config.value_dim)

@@ -1,7 +1,6 @@
 """Attention from one new token of each row to a cache, and from any number of them to a source."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, 
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused
 from keras_transformer.export.onnx.layers.attention.kinds import (
+    fits_fused,
     fits_group_query,
     grouped_bias,
-    is_fused,
+    grouped_flags,
     is_grouped,
     named,
 )
@@ -44,15 +44,10 @@ def cached_attention(
         relative: The block's relative bias; None without.
     """
     packed, cache = own_projection(attention), named("cache", number)
-    kind: dict[str, Any] = {
-        "num_heads": attention.config.num_heads,
-        "scale": 1.0,
-        "domain": MICROSOFT,
-    }
 
     def between(projected: str) -> str:
         groups = not beams and fits_group_query(attention)
-        if not groups and (is_grouped(attention) or not is_fused(attention.config)):
+        if not groups and (is_grouped(attention) or not fits_fused(attention)):
             return attend_cache(graph, attention, projected, number, beams, relative)
         bias = step_bias(graph, attention, relative, whole_cache=False)
         states = graph.reshape(projected, -1, 1, packed.units)
@@ -62,12 +57,13 @@ def cached_attention(
             if attention.config.rotary is not None:
                 parts = split_places(graph, attention, states, None)
             operands = (*parts, *cache, *_lengths(graph, ids), *grouped_bias(bias))
-            flags = {**kind, "kv_num_heads": attention.config.num_key_value_heads}
+            flags = grouped_flags(attention)
             heads, *written = graph.ops("GroupQueryAttention", *operands, count=3, **flags)
         else:
             parts = split_places(graph, attention, states, None)
             operands = (*parts, None, bias, *cache, "step", *beams)
-            flags = {**kind, "past_present_share_buffer": 1}
+            flags = {"num_heads": attention.config.num_heads, "scale": 1.0, "domain": MICROSOFT}
+            flags["past_present_share_buffer"] = 1
             name = "DecoderMaskedMultiHeadAttention"
             heads, *written = graph.ops(name, *operands, count=3, **flags)
         graph.outputs(named("new_cache", number), written)
@@ -108,7 +104,7 @@ def source_attention(
         shape: Takes the sizes of a query and returns the shape of queries `(batch, queries, …)`.
     """
     projection = query_projection(attention)
-    fused = is_fused(attention.config) and not is_grouped(attention)
+    fused = fits_fused(attention) and not is_grouped(attention)
     sizes = (projection.units,) if fused else (attention.config.num_heads, attention.config.key_dim)
 
     def between(projected: str) -> str:
