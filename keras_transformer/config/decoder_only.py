@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from keras_transformer.config.checks import check_flag
+from keras_transformer.config.checks import check_flag, check_soft_cap
 from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
@@ -16,6 +16,8 @@ class DecoderConfig(SingleStackConfig):
     Args:
         tied_head: Whether logits come from the matrix of the embeddings.
         logit_bias: Whether each logit has a trained bias.
+        final_logit_soft_cap: What bounds logits z, biases included, as final_logit_soft_cap ·
+            tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -69,11 +71,13 @@ class DecoderConfig(SingleStackConfig):
     max_positions: int | None = 1024
     tied_head: bool = True
     logit_bias: bool = False
+    final_logit_soft_cap: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("tied_head", self.tied_head)
         check_flag("logit_bias", self.logit_bias)
+        check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
 
     @property
     def parameter_count(self) -> int:

@@ -5,11 +5,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.checks import check_soft_cap
 from keras_transformer.layers.initializers import head_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.quantization import float_kernel
+from keras_transformer.layers.variants.soft_cap import soft_capped
 from keras_transformer.tensors import Tensor
 
 
@@ -21,6 +23,7 @@ class VocabularyHead(Composite):
         vocab_size: Number of logits.
         use_bias: Whether each logit has a bias.
         tied: Whether the matrix is an embedding's, which `tie` must name before `build`.
+        soft_cap: What bounds logits, biases included, as `soft_capped` does; None for no bound.
 
     Attributes:
         tokens: The embedding that the layer is tied to, or None.
@@ -35,14 +38,21 @@ class VocabularyHead(Composite):
     """
 
     def __init__(
-        self, vocab_size: int, use_bias: bool = False, tied: bool = False, **kwargs: Any
+        self,
+        vocab_size: int,
+        use_bias: bool = False,
+        tied: bool = False,
+        soft_cap: float | None = None,
+        **kwargs: Any,
     ) -> None:
         if vocab_size < 1:
             raise ValueError(f"vocab_size must be at least 1, got {vocab_size}.")
+        check_soft_cap("soft_cap", soft_cap)
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.use_bias = use_bias
         self.tied = tied
+        self.soft_cap = soft_cap
         self.tokens: TokenEmbedding | None = None
         self.linear: Any = None
         self.bias: Any = None
@@ -99,7 +109,9 @@ class VocabularyHead(Composite):
     def call(self, states: Tensor) -> Tensor:
         """Projects states onto the vocabulary."""
         logits = self.linear(states) if self.tokens is None else self.tokens(states, reverse=True)
-        return logits if self.bias is None else logits + ops.cast(self.bias, logits.dtype)
+        if self.bias is not None:
+            logits = logits + ops.cast(self.bias, logits.dtype)
+        return soft_capped(logits, self.soft_cap)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -108,6 +120,7 @@ class VocabularyHead(Composite):
             "vocab_size": self.vocab_size,
             "use_bias": self.use_bias,
             "tied": self.tied,
+            "soft_cap": self.soft_cap,
         }
 
     def compute_output_shape(self, states_shape: Any) -> tuple[Any, ...]:

@@ -64,7 +64,12 @@ class DecoderOnly(ContinuesPrompts):
                 config.vocab_size, name="embeddings", **config.embedding_arguments()
             )
             stack = Decoder(config.stack, name="decoder")
-            head = VocabularyHead(config.vocab_size, config.logit_bias, name="head")
+            head = VocabularyHead(
+                config.vocab_size,
+                config.logit_bias,
+                soft_cap=config.final_logit_soft_cap,
+                name="head",
+            )
             if config.tied_head:
                 head.tie(embeddings.tokens)
             inputs = {"token_ids": ids_input("token_ids")}
@@ -90,7 +95,10 @@ class DecoderOnly(ContinuesPrompts):
 
     @property
     def output_matrix(self) -> Tensor:
-        """The head as `(vocab_size, model_dim)`, in the compute dtype; biases are a last column."""
+        """The head as `(vocab_size, model_dim)`, in the compute dtype; biases are a last column.
+
+        A cap of logits is that of their products with `prediction_states`.
+        """
         return ops.cast(self.head.matrix, self.compute_dtype)
 
     def recompute_activations(self, recompute: bool = True) -> None:

@@ -120,8 +120,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "projected_dim": 6,
     },
     "Embeddings without positions": {**EMBEDDINGS, "max_positions": None, "add_positions": False},
-    "VocabularyHead": {"vocab_size": 6, "use_bias": False, "tied": False},
-    "VocabularyHead with biases": {"vocab_size": 6, "use_bias": True, "tied": False},
+    "VocabularyHead": {"vocab_size": 6, "use_bias": False, "tied": False, "soft_cap": None},
+    "VocabularyHead with biases": {
+        "vocab_size": 6,
+        "use_bias": True,
+        "tied": False,
+        "soft_cap": 0.5,
+    },
     "ClassHead": {"num_classes": 6, "dropout": 0.2},
     "VectorHead": {"dense": [{"out_dim": 6, "activation": "tanh", "use_bias": False}]},
     "MaskedTokenHead": {

@@ -15,6 +15,16 @@ def test_logits_are_products_with_the_rows_of_its_matrix() -> None:
     np.testing.assert_allclose(logits, STATES @ np.asarray(head.matrix).T, atol=1e-5)
 
 
+def test_a_cap_bounds_logits_with_their_biases(paper) -> None:
+    head = VocabularyHead(5, use_bias=True, soft_cap=0.7)
+    head.build(STATES.shape)
+    head.bias.assign(np.linspace(-2, 2, 5))
+    sums = STATES @ np.asarray(head.linear.kernel) + np.asarray(head.bias)
+    np.testing.assert_allclose(head(STATES), paper.soft_capped(sums, 0.7), atol=1e-6)
+    with pytest.raises(ValueError, match="soft_cap must be positive"):
+        VocabularyHead(5, soft_cap=0)
+
+
 def test_a_tied_head_has_the_matrix_of_the_embedding() -> None:
     tokens, head = TokenEmbedding(5, 4), VocabularyHead(5)
     tokens.build()

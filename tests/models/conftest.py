@@ -111,6 +111,7 @@ DECODERS: list[dict[str, Any]] = [
         "norm": "both",
         "norm_kind": "rms_norm",
         "attention_soft_cap": 0.5,
+        "final_logit_soft_cap": 2.0,
     },
     {
         **NO_POSITIONS,

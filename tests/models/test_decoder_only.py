@@ -41,6 +41,13 @@ VARIANTS: list[dict[str, Any]] = [
         "logit_bias": True,
         "relative_per_block": True,
     },
+    {
+        "attention_soft_cap": 0.5,
+        "final_logit_soft_cap": 2.0,
+        "logit_bias": True,
+        "window": 3,
+        "norm": "both",
+    },
     {"logit_bias": True, "tied_head": False, "position_offset": 2, "embedding_norm": True},
 ]
 every_variant = pytest.mark.parametrize("fields", VARIANTS, ids=str)
@@ -107,13 +114,25 @@ def test_cached_steps_equal_the_full_pass(fields: dict, make) -> None:
 
 
 @every_variant
-def test_states_times_the_matrix_are_the_logits(fields: dict, make) -> None:
+def test_states_times_the_matrix_are_the_logits(fields: dict, paper, make) -> None:
     model = make(**fields)
     states = model.prediction_states({"token_ids": IDS})
     assert states.shape[-1] == 12 + model.config.logit_bias
-    np.testing.assert_allclose(
-        np.asarray(states) @ np.asarray(model.output_matrix).T, model({"token_ids": IDS}), atol=5e-5
-    )
+    products = np.asarray(states) @ np.asarray(model.output_matrix).T
+    logits = paper.soft_capped(products, model.config.final_logit_soft_cap)
+    np.testing.assert_allclose(logits, model({"token_ids": IDS}), atol=5e-5)
+
+
+def test_caps_that_nothing_comes_near_change_nothing(make) -> None:
+    caps = {"attention_soft_cap": 1e9, "final_logit_soft_cap": 1e9}
+    capped, plain = (np.asarray(make(**each)({"token_ids": IDS})) for each in (caps, {}))
+    np.testing.assert_allclose(capped, plain, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("cap", [0, -30.0, float("nan"), float("inf")])
+def test_a_cap_of_logits_is_positive_and_finite(cap: float, make) -> None:
+    with pytest.raises(ValueError, match="final_logit_soft_cap must be positive"):
+        make(final_logit_soft_cap=cap)
 
 
 def test_a_tied_head_is_the_embeddings_matrix(make) -> None:

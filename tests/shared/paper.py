@@ -257,7 +257,9 @@ class Paper:
         """Section 3.4's final linear layer: own or tied, with a bias or without."""
         matrix = head.linear.kernel if head.tokens is None else np.transpose(head.tokens.matrix)
         logits = states @ np.asarray(matrix, np.float64)
-        return logits if head.bias is None else logits + np.asarray(head.bias, np.float64)
+        if head.bias is not None:
+            logits = logits + np.asarray(head.bias, np.float64)
+        return Paper.soft_capped(logits, head.soft_cap)
 
     @staticmethod
     def positions(length: int, model_dim: int, layout: str = "interleaved") -> np.ndarray:

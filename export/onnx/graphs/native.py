@@ -176,12 +176,12 @@ class Native(OnnxRuntime):
         return self.run(graph, parts.stack, states, attend)
 
     def best_continuations(
-        self, graph: GraphBuilder, states: str, matrix: np.ndarray
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray, cap: float | None
     ) -> tuple[str, tuple[str, ...]]:
         """Returns logits and candidates; see `Pieces.best_continuations`."""
         asked, operands = ("totals", "num_candidates"), self.kernels.continuations(matrix)
-        if not operands:
-            logits = self.logits(graph, states, matrix)
+        if not operands or cap is not None:
+            logits = self.logits(graph, states, matrix, cap)
             return logits, self.ranked(graph, logits, len(matrix))
         flags = {"count": 4, "domain": NATIVE, "vocabulary": len(matrix)}
         name = f"BestContinuationsOf{'Floats' if len(operands) == 1 else 'States'}"
@@ -210,7 +210,7 @@ class Native(OnnxRuntime):
     next_ids_at = ids_at
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
-        """Returns the id of each row's largest logit; the lowest id wins a tie."""
+        """Returns the id of each row's largest logit; see `Pieces.best_token`."""
         operands = self.kernels.best_token(matrix)
         if not operands:
             return self.largest(graph, self.logits(graph, states, matrix, ranked=True), 0)

@@ -96,7 +96,9 @@ class OnnxRuntime(Pieces):
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
         states, matrix = vocabulary_product(graph, parts, states)
         if not self.has_shortlist:
-            logits, (ids, *others) = self.best_continuations(graph, states, matrix)
+            logits, (ids, *others) = self.best_continuations(
+                graph, states, matrix, parts.head.soft_cap
+            )
         else:
             logits = self.listed_logits(graph, states, matrix)
             chosen, *others = self.ranked(graph, logits, None)
@@ -121,7 +123,7 @@ class OnnxRuntime(Pieces):
         parts = decoder_parts(model)
         states, matrix = vocabulary_product(graph, parts, self.step_states(graph, parts, ()))
         if not self.has_shortlist:
-            logits = self.logits(graph, states, matrix)
+            logits = self.logits(graph, states, matrix, parts.head.soft_cap)
             ids = places = self.largest(graph, logits, len(matrix))
         else:
             logits = self.listed_logits(graph, states, matrix)
@@ -187,7 +189,7 @@ class OnnxRuntime(Pieces):
         """Returns the log-probabilities of labels, in their shape, from a state for each."""
         states, matrix = vocabulary_product(graph, parts, states)
         if not self.has_shortlist:
-            logits = self.logits(graph, states, matrix)
+            logits = self.logits(graph, states, matrix, parts.head.soft_cap)
         else:
             logits = self.listed_logits(graph, states, matrix)
         found = candidates.log_probabilities_of_labels(

@@ -12,6 +12,7 @@ from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderPa
 from keras_transformer.export.onnx.graphs.specs import Listing
 from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.screening import is_worth_screening, screened_best_token
+from keras_transformer.export.onnx.layers.activations import soft_capped
 from keras_transformer.export.onnx.layers.attention.kinds import is_fused
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -124,10 +125,10 @@ class Pieces:
         return self.run(graph, parts.stack, states, attend)
 
     def best_continuations(
-        self, graph: GraphBuilder, states: str, matrix: np.ndarray
+        self, graph: GraphBuilder, states: str, matrix: np.ndarray, cap: float | None
     ) -> tuple[str, tuple[str, ...]]:
         """Returns logits, and the results of `candidates.best_continuations`."""
-        logits = self.logits(graph, states, matrix)
+        logits = self.logits(graph, states, matrix, cap)
         return logits, self.ranked(graph, logits, len(matrix))
 
     def ranked(
@@ -141,7 +142,10 @@ class Pieces:
         return listed.logits_of_each(graph, listed.logits_of_all(graph, states))
 
     def best_token(self, graph: GraphBuilder, states: str, matrix: np.ndarray) -> str:
-        """Returns the id of each row's largest logit; the lowest id wins a tie."""
+        """Returns the id of each row's largest logit, which a cap does not change.
+
+        The lowest id wins a tie.
+        """
         if isinstance(self.kernels, Float32) and is_worth_screening(*matrix.shape):
             return screened_best_token(graph, states, matrix)
         logits = self.logits(graph, states, matrix, ranked=True)
@@ -160,11 +164,17 @@ class Pieces:
         return listed.next_ids_at(graph, chosen)
 
     def logits(
-        self, graph: GraphBuilder, states: str, matrix: np.ndarray, *, ranked: bool = False
+        self,
+        graph: GraphBuilder,
+        states: str,
+        matrix: np.ndarray,
+        cap: float | None = None,
+        *,
+        ranked: bool = False,
     ) -> str:
-        """Returns logits, the products of states with the rows of the vocabulary's matrix."""
+        """Returns logits, the capped products of states with the rows of the head's matrix."""
         layer = Linear(matrix, transposed=True, ranked=ranked)
-        return self.kernels.linear(graph, states, layer)
+        return soft_capped(graph, self.kernels.linear(graph, states, layer), cap)
 
 
 def own_attention(

@@ -21,7 +21,7 @@ LOWEST_BIAS = -1e9
 
 HOLDS: dict[type, set[str]] = {
     TransformerConfig: {"target_vocab_size", "share_embeddings", "logit_bias"},
-    DecoderConfig: {"tied_head", "logit_bias"},
+    DecoderConfig: {"tied_head", "logit_bias", "final_logit_soft_cap"},
 }
 
 

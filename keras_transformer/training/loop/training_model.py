@@ -49,9 +49,16 @@ class TrainingModel(TracedOnce, keras.Model):
         token_loss = SmoothedCrossEntropy(label_smoothing)
         if not r_drop >= 0:
             raise ValueError(f"r_drop must be at least 0, got {r_drop}.")
+        soft_cap = getattr(transformer.config, "final_logit_soft_cap", None)
+        if r_drop and soft_cap is not None:
+            raise ValueError(
+                f"a model with final_logit_soft_cap ({soft_cap}) is trained without R-Drop: r_drop "
+                f"must be 0, got {r_drop}."
+            )
         super().__init__(name="training", dtype=transformer.dtype_policy)
         self.transformer = transformer
         self.token_loss = token_loss
+        self.soft_cap = soft_cap
         self.r_drop = r_drop
         self.to_states = self.states_of(transformer)
         names = names_for(transformer)
@@ -181,7 +188,7 @@ class TrainingModel(TracedOnce, keras.Model):
         arguments = states, matrix, labels, weights
         if training and self.r_drop:
             return linear_r_drop(*arguments, self.token_loss.label_smoothing, self.r_drop)
-        return self.token_loss.with_head(*arguments)
+        return self.token_loss.with_head(*arguments, self.soft_cap)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None

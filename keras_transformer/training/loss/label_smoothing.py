@@ -13,7 +13,10 @@ from keras_transformer.training.loss.cross_entropy import (
     cross_entropy,
     over_targets,
 )
-from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
+from keras_transformer.training.loss.linear_cross_entropy import (
+    capped_cross_entropy,
+    linear_cross_entropy,
+)
 
 
 def smoothed_cross_entropy(labels: Tensor, logits: Tensor, label_smoothing: float) -> Tensor:
@@ -64,9 +67,22 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """Returns the loss of each token, `(batch, length)`."""
         return smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
 
-    def with_head(self, states: Tensor, matrix: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """Returns the sums of `linear_cross_entropy`, without logits of the whole batch."""
-        return linear_cross_entropy(states, matrix, labels, weights, self.label_smoothing)
+    def with_head(
+        self,
+        states: Tensor,
+        matrix: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        soft_cap: float | None = None,
+    ) -> Tensor:
+        """Returns the sums of `linear_cross_entropy`, of logits that a cap bounds if there is one.
+
+        Without a cap there are never logits of the whole batch.
+        """
+        arguments = states, matrix, labels, weights, self.label_smoothing
+        if soft_cap is not None:
+            return capped_cross_entropy(*arguments, soft_cap)
+        return linear_cross_entropy(*arguments)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -6,7 +6,14 @@ from keras import ops
 
 from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
+from keras_transformer.layers.variants.soft_cap import soft_capped
 from keras_transformer.tensors import Tensor
+from keras_transformer.training.loss.cross_entropy import (
+    cross_entropy,
+    is_best,
+    logit_of,
+    over_targets,
+)
 from keras_transformer.training.loss.linear_loss import (
     Softmax,
     Tokens,
@@ -37,6 +44,28 @@ def linear_cross_entropy(
         and of the tokens whose label has the highest logit. Only the first has a gradient.
     """
     return linear_loss(_cross_entropy, states[None], matrix, labels, weights, label_smoothing)
+
+
+def capped_cross_entropy(
+    states: Tensor,
+    matrix: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    label_smoothing: float,
+    soft_cap: float,
+) -> Tensor:
+    """Does as `linear_cross_entropy`, with logits that `soft_capped` bounds.
+
+    Their gradients depend on all of a batch's logits, which are kept for them.
+    """
+    logits = ops.cast(product(states, matrix, transpose_right=True), "float32")
+    logits = soft_capped(logits, soft_cap)
+    total, at_label = ops.logsumexp(logits, axis=-1), logit_of(labels, logits)
+    target = over_targets(at_label, ops.mean(logits, axis=-1), label_smoothing)
+    hits = ops.cast(is_best(at_label, ops.max(logits, axis=-1)), "float32")
+    loss, nats = cross_entropy(total, target), cross_entropy(total, at_label)
+    found = ops.stack([loss, ops.stop_gradient(nats), hits])
+    return ops.sum(found * weights, axis=-1)
 
 
 def _cross_entropy(tokens: Tokens, matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:

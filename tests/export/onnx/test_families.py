@@ -74,6 +74,7 @@ IN_TURN = {
     "block_pattern": ({"window": 2}, {"rotary_base": 1000.0, "query_key_norm": True}),
     **ROTARY,
 }
+CAPPED = {"attention_soft_cap": 0.5, "final_logit_soft_cap": 5.0}
 SHARED = {"num_layers": 3, "block_groups": 1}
 LABELS = ("a", "b", "c")
 ENCODERS: dict[str, dict[str, Any]] = {
@@ -176,8 +177,10 @@ DECODERS: dict[str, dict[str, Any]] = {
         "blocks_per_group": 2,
         **IN_TURN,
     },
-    "as Gemma 2": {**MODERN, **IN_TURN, "norm": "both", "attention_soft_cap": 0.5},
+    "as Gemma 2": {**MODERN, **IN_TURN, "norm": "both", **CAPPED},
     "capped, relative, post-norm": {
+        "final_logit_soft_cap": 1.0,
+        "logit_bias": True,
         "relative_buckets": 8,
         "norm": "post",
         "attention_soft_cap": 0.5,

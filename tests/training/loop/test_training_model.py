@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.training.loop.accumulation import AccumulatingTrainingModel
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
@@ -65,6 +67,42 @@ def test_training_it_is_training_the_transformer_on_its_logits(
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4)
     for mine, other in zip(inside.weights, plain.weights, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
+
+
+@pytest.fixture
+def capped() -> Callable[[], Any]:
+    """`capped()`: a small decoder whose logits have a cap, the same each time."""
+
+    def build() -> Any:
+        keras.utils.set_random_seed(0)
+        sizes = {"vocab_size": 40, "model_dim": 12, "feed_forward_dim": 16, "num_heads": 2}
+        settings = {"num_layers": 1, "dropout": 0.0, "attention_dropout": 0.0}
+        return build_decoder(DecoderConfig(**sizes, **settings, final_logit_soft_cap=0.3))
+
+    return build
+
+
+def test_training_reads_capped_logits(capped: Callable[[], Any], batches: tf.data.Dataset) -> None:
+    texts = batches.map(lambda inputs, *rest: ({"token_ids": inputs["target_ids"]}, *rest))
+    plain, inside = capped(), capped()
+    plain.compile(
+        keras.optimizers.SGD(0.5),
+        loss=SmoothedCrossEntropy(0.1),
+        weighted_metrics=[TokenAccuracy(), Perplexity()],
+    )
+    training = TrainingModel(inside, 0.1)
+    training.compile(keras.optimizers.SGD(0.5))
+    theirs = plain.fit(texts, epochs=2, shuffle=False, verbose=0).history
+    ours = training.fit(texts, epochs=2, shuffle=False, verbose=0).history
+    for name in ("loss", "token_accuracy", "perplexity"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4)
+    for mine, other in zip(inside.weights, plain.weights, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-5)
+
+
+def test_r_drop_has_no_form_for_capped_logits(capped: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=r"final_logit_soft_cap \(0.3\) .* r_drop must be 0, got"):
+        TrainingModel(capped(), r_drop=5.0)
 
 
 @pytest.mark.exhaustive
