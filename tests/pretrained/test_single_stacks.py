@@ -35,7 +35,7 @@ ENCODERS = (
     "xlm_roberta",
 )
 CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
-DECODERS = ("gpt2", "llama", "llama_sentencepiece", "qwen3", "gemma", "gemma3", "mistral")
+DECODERS = ("gpt2", "llama", "llama_sentencepiece", "qwen3", "gemma", "gemma2", "gemma3", "mistral")
 
 
 class Read(NamedTuple):

@@ -115,6 +115,21 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("Qwen3", {"head_dim": 16}),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
+    "gemma2": (
+        "Gemma2",
+        {
+            "head_dim": 12,
+            "pad_token_id": 0,
+            "query_pre_attn_scalar": 12,
+            "sliding_window": 3,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "attn_logit_softcapping": 0.5,
+            "final_logit_softcapping": 3.0,
+            "tie_word_embeddings": True,
+            # Others may leave out the caps of scores.
+            "attn_implementation": "eager",
+        },
+    ),
     "gemma3": (
         "Gemma3Text",
         {

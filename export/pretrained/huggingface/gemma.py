@@ -1,4 +1,4 @@
-"""Gemma and Gemma 3 as Hugging Face has them."""
+"""Gemma, Gemma 2 and Gemma 3 as Hugging Face has them."""
 
 import dataclasses
 from typing import Any
@@ -14,8 +14,8 @@ _FORM: dict[str, Any] = {
 }
 
 
-def _gemma3_fields(outgoing: Outgoing) -> dict[str, Any]:
-    """Returns the fields of a Gemma 3 that a Llama has not.
+def _in_turn(outgoing: Outgoing, name: str) -> tuple[dict[str, Any], dict[str, float]]:
+    """Returns fields of blocks of which some have a window, and the rotary base of either kind.
 
     Raises:
         ValueError: Blocks differ by more than one window and the rotary base of those that have it.
@@ -26,31 +26,74 @@ def _gemma3_fields(outgoing: Outgoing) -> dict[str, Any]:
     sliding = {place for place in places if place[0] is not None}
     alike = {
         dataclasses.replace(block, own=dataclasses.replace(block.own, window=None, rotary=None))
-        for block in layers
+        # What the config says of all blocks is written, so none may have it otherwise.
+        for block in (outgoing.config.block(), *layers)
     }
     if max(map(len, (alike, full, sliding))) > 1 or None in {rotary for _, rotary in places}:
         raise ValueError(
-            "Gemma3ForCausalLM needs blocks that differ by one window and the rotary_base of those "
-            f"that have it, got block_pattern={outgoing.config.block_pattern!r}."
+            f"{name} needs blocks that differ by one window and the rotary_base of those that have "
+            f"it, got block_pattern={outgoing.config.block_pattern!r}."
         )
     window, near = next(iter(sliding), (1, *full))
     bases = {SLIDING: near.base, FULL: next(iter(full), near).base}
-    return {
+    fields = {
         "hidden_activation": "gelu_pytorch_tanh",
         "layer_types": [FULL if window is None else SLIDING for window, _ in places],
         "query_pre_attn_scalar": outgoing.config.key_dim,
+        "sliding_window": window,
+    }
+    return fields, bases
+
+
+def _gemma2_fields(outgoing: Outgoing) -> dict[str, Any]:
+    """Returns the fields of a Gemma 2 that a Llama has not.
+
+    Raises:
+        ValueError: Blocks differ by more than one window.
+    """
+    fields, bases = _in_turn(outgoing, "Gemma2ForCausalLM")
+    if bases[SLIDING] != bases[FULL]:
+        raise ValueError(
+            f"Gemma2ForCausalLM needs one rotary_base in all blocks, got {bases[SLIDING]} in those "
+            f"with a window and {bases[FULL]} in the others."
+        )
+    return {
+        **fields,
+        "rope_parameters": {"rope_type": "default", "rope_theta": bases[FULL]},
+        "rope_theta": bases[FULL],
+        "attn_logit_softcapping": outgoing.config.attention_soft_cap,
+        "final_logit_softcapping": outgoing.config.final_logit_soft_cap,
+    }
+
+
+def _gemma3_fields(outgoing: Outgoing) -> dict[str, Any]:
+    """Returns the fields of a Gemma 3 that a Llama has not; raises as `_in_turn` does."""
+    fields, bases = _in_turn(outgoing, "Gemma3ForCausalLM")
+    return {
+        **fields,
         "rope_parameters": {
             kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()
         },
         # Older versions read these.
         "rope_theta": bases[FULL],
         "rope_local_base_freq": bases[SLIDING],
-        "sliding_window": window,
     }
 
 
 GEMMAS = (
     of_llama("GemmaForCausalLM", "gemma", gemma_table, **_FORM),
+    of_llama(
+        "Gemma2ForCausalLM",
+        "gemma2",
+        gemma_table,
+        _gemma2_fields,
+        attention_soft_cap=None,
+        block_pattern=None,
+        final_logit_soft_cap=None,
+        norm=("both",),
+        window=None,
+        **_FORM,
+    ),
     of_llama(
         "Gemma3ForCausalLM",
         "gemma3_text",

@@ -40,6 +40,7 @@ NAMES = {
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
+    "stacks/gemma2": "Gemma2ForCausalLM",
     "stacks/gemma3": "Gemma3ForCausalLM",
     "stacks/mistral": "MistralForCausalLM",
 }
@@ -59,6 +60,10 @@ def norms_of_gemma(*names: str, heads: str = "") -> list[str]:
 
 CHANGED = {
     "stacks/gemma": dict.fromkeys(norms_of_gemma("input", "post_attention"), _BEYOND_ONE),
+    "stacks/gemma2": dict.fromkeys(
+        norms_of_gemma("input", "post_attention", "pre_feedforward", "post_feedforward"),
+        _BEYOND_ONE,
+    ),
     "stacks/gemma3": dict.fromkeys(
         norms_of_gemma(
             "input", "post_attention", "pre_feedforward", "post_feedforward", heads="qk"

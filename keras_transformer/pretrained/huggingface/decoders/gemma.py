@@ -1,6 +1,7 @@
 """Gemma (Mesnard et al. 2024), a Llama with GEGLU, scaled embeddings and norms that are stored
-without their 1; and Gemma 3 (Kamath et al. 2025), whose blocks have windows in turn with the whole
-text, norms on both sides of each sub-layer, and norms of queries and keys.
+without their 1; Gemma 2 (Riviere et al. 2024), whose blocks have windows in turn with the whole
+text, norms on both sides of each sub-layer, and soft caps; and Gemma 3 (Kamath et al. 2025), which
+has norms of queries and keys instead of the caps.
 """
 
 from collections.abc import Iterator
@@ -39,6 +40,23 @@ def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
     return replace(config, scale_embeddings=True)
 
 
+def gemma2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Gemma 2."""
+    fields.require(query_pre_attn_scalar=fields.integer("head_dim"))
+    window = {"window": fields.integer("sliding_window", least=1)}
+    scores, logits = (
+        None if fields.get(name, None) is None else fields.number(name)
+        for name in ("attn_logit_softcapping", "final_logit_softcapping")
+    )
+    return replace(
+        gemma_config(changed(fields, sliding_window=None), special_ids, tensors),
+        norm="both",
+        block_pattern=_in_turn(fields, window),
+        attention_soft_cap=scores,
+        final_logit_soft_cap=logits,
+    )
+
+
 def gemma3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Gemma 3 of text alone."""
     fields.require(
@@ -49,12 +67,11 @@ def gemma3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> 
     full, sliding = _rotary_bases(fields)
     window = {"window": fields.integer("sliding_window", least=1), "rotary_base": sliding}
     plain = changed(fields, rope_parameters=None, rope_theta=full, sliding_window=None)
-    pattern = [window if kind == SLIDING else {} for kind in _kinds_in_turn(fields)]
     return replace(
         gemma_config(plain, special_ids, tensors),
         norm="both",
         query_key_norm=True,
-        block_pattern=tuple(pattern),
+        block_pattern=_in_turn(fields, window),
     )
 
 
@@ -69,8 +86,8 @@ def _rotary_bases(fields: Fields) -> tuple[float, float]:
     return rotary_base(fields), fields.number("rope_local_base_freq")
 
 
-def _kinds_in_turn(fields: Fields) -> list[str]:
-    """Returns the kinds of attention of the first blocks, which the others repeat."""
+def _in_turn(fields: Fields, window: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Returns the pattern of blocks of which some have a window, with its options."""
     count = fields.integer("num_hidden_layers", least=1)
     every = fields.integer("sliding_window_pattern", 6, least=1)
     usual = [FULL if (place + 1) % every == 0 else SLIDING for place in range(count)]
@@ -81,7 +98,7 @@ def _kinds_in_turn(fields: Fields) -> list[str]:
             f"blocks, has {kinds!r}."
         )
     period = next(n for n in range(1, count + 1) if kinds[n:] == kinds[: count - n])
-    return list(kinds[:period])
+    return tuple(window if kind == SLIDING else {} for kind in kinds[:period])
 
 
 @dataclass(frozen=True)
@@ -114,21 +131,34 @@ _GEMMA = replace(
         "tie_word_embeddings": True,
     },
 )
+_IN_TURN = {
+    **_GEMMA.defaults,
+    "hidden_activation": "gelu_pytorch_tanh",
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "query_pre_attn_scalar": 256,
+    "sliding_window": 4096,
+}
 # By `model_type`.
 GEMMAS = {
     "gemma": _GEMMA,
+    "gemma2": replace(
+        _GEMMA,
+        config=gemma2_config,
+        defaults={
+            **_IN_TURN,
+            "attn_logit_softcapping": 50.0,
+            "final_logit_softcapping": 30.0,
+            "sliding_window_pattern": 2,
+        },
+    ),
     "gemma3_text": replace(
         _GEMMA,
         config=gemma3_config,
         defaults={
-            **_GEMMA.defaults,
-            "hidden_activation": "gelu_pytorch_tanh",
-            "num_attention_heads": 8,
-            "num_key_value_heads": 4,
-            "query_pre_attn_scalar": 256,
+            **_IN_TURN,
             "rope_local_base_freq": 10_000.0,
             "rope_theta": 1_000_000.0,
-            "sliding_window": 4096,
         },
     ),
 }

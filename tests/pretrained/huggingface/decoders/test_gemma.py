@@ -1,5 +1,6 @@
-"""Gemma 3: which blocks a config means, as files old and new write it, and what is refused."""
+"""Gemma 2 and 3: which blocks a config means, as files old and new have it, what is refused."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,24 +12,25 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export import export_pretrained
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS, gemma3_config
+from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.pretrained.tensor_files import Tensors
 
-FIXTURE = Path(__file__).parents[3] / "fixtures" / "stacks" / "gemma3"
+STACKS = Path(__file__).parents[3] / "fixtures" / "stacks"
+FIXTURE = STACKS / "gemma3"
 SLIDING, FULL = "sliding_attention", "full_attention"
 
 
-def config_of(**changes: Any) -> Any:
-    """The config of the fixture with other fields; those that are ... are missing."""
-    values = json.loads((FIXTURE / "config.json").read_text(encoding="utf-8"))
-    defaults = GEMMAS["gemma3_text"].defaults
-    fields = {
-        name: value for name, value in {**defaults, **values, **changes}.items() if value is not ...
-    }
+def config_of(folder: Path = FIXTURE, **changes: Any) -> Any:
+    """The config of a fixture with other fields; those that are ... are missing."""
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    gemma = GEMMAS[values["model_type"]]
+    defaults = gemma.defaults
+    given = {name: one for name, one in {**values, **changes}.items() if one is not ...}
+    fields = {**defaults, **given}
     special = SpecialIds(pad=0, eos=1, bos=2, unk=3)
-    return gemma3_config(Fields(FIXTURE / "config.json", fields), special, Tensors({}, "weights"))
+    return gemma.config(Fields(folder / "config.json", fields), special, Tensors({}, "weights"))
 
 
 OLD = {
@@ -118,3 +120,50 @@ def test_blocks_of_one_kind_come_back(tmp_path: Path) -> None:
     ids = {"token_ids": np.array([[2, 9, 8, 7, 6, 5, 4]])}
     assert again.config.stack == config.stack
     assert np.isfinite(np.asarray(again.build()(ids))).all()
+
+
+GEMMA_2 = STACKS / "gemma2"
+
+
+@pytest.mark.parametrize("given", [..., None, 7.0])
+def test_caps_are_those_of_the_file_or_of_the_first_gemma_2(given: Any) -> None:
+    names = ("attn_logit_softcapping", "final_logit_softcapping", "layer_types")
+    config = config_of(GEMMA_2, **dict.fromkeys(names[:2], given), layer_types=...)
+    found = [config.attention_soft_cap, config.final_logit_soft_cap]
+    assert found == ([50.0, 30.0] if given is ... else [given] * 2)
+    assert [block.own.window for block in config.stack.layers] == [3, None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"query_pre_attn_scalar": 144}, "query_pre_attn_scalar: 144, and only 12"),
+        ({"attn_logit_softcapping": "50"}, "attn_logit_softcapping"),
+        ({"attn_logit_softcapping": 0.0}, "attention_soft_cap must be positive"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention: True"),
+    ],
+    ids=str,
+)
+def test_a_gemma_2_that_nothing_computes_is_refused(changes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config_of(GEMMA_2, **changes)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (({"window": 2}, {"rotary_base": 7.0}), "one rotary_base in all blocks"),
+        (({"attention_soft_cap": 9.0},), "differ by one window"),
+        (({}, {"attention_soft_cap": None}), "differ by one window"),
+    ],
+    ids=str,
+)
+def test_a_gemma_2_of_other_blocks_is_not_written(
+    pattern: Any, message: str, tmp_path: Path
+) -> None:
+    read = read_pretrained(GEMMA_2)
+    model = build_decoder(dataclasses.replace(read.config, block_pattern=pattern))
+    with pytest.raises(ValueError, match=message):
+        export_pretrained(
+            model, tmp_path / "out", format="huggingface", tokenizer=read.tokenizers[0]
+        )
