@@ -1,7 +1,7 @@
 """Exporters: `export_run` and `export_onnx` write ONNX artefacts for `OnnxTranslator`, which needs
-no TensorFlow; `export_saved_model` writes a SavedModel for TensorFlow Serving, `export_pretrained`
-a model of another toolkit. `Manifest` is the contract between exporters and runtime. Names load on
-first use.
+no TensorFlow; `export_saved_model` writes a SavedModel for TensorFlow Serving, and
+`export_pretrained` writes the format of another toolkit. `Manifest` describes an artefact to the
+runtime. Names are imported on first use.
 """
 
 from importlib import import_module

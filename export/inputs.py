@@ -1,5 +1,5 @@
-"""Prepares the inputs of an export: checks a model and its tokenizers against each other, and
-returns the model in float32, the type of its weights.
+"""Inputs of an export: checks that a model and its tokenizers fit each other, and converts the
+model to float32.
 """
 
 import dataclasses
@@ -23,10 +23,10 @@ Model = TypeVar("Model", Transformer, EncoderOnly, DecoderOnly)
 
 
 def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
-    """Checks that a model can be exported with these tokenizers; of one stack they are the same.
+    """Checks that a model can be exported with these tokenizers; a model of one stack has only one.
 
     Raises:
-        TypeError: The model is none of this package.
+        TypeError: The model is not one of this package.
         ValueError: Keras runs on another backend than TensorFlow, the model is quantized, or a
             tokenizer's size or special ids differ from the model's.
     """
@@ -34,31 +34,34 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
     if not isinstance(model, AnyModel):
         raise TypeError(
             "model must come from build_transformer, build_encoder or build_decoder, got "
-            f"{type(model).__name__}: load it with keras.saving.load_model after importing "
-            "keras_transformer.models."
+            f"{type(model).__name__}: if it was loaded from a file, import "
+            "keras_transformer.models before keras.saving.load_model."
         )
     if quantized_parts(model):
         raise ValueError(
-            "the model is quantized by Keras, and exports take float weights: export the model "
-            "that it was made of, with --quantize int8 for integers in ONNX."
+            "the model was quantized with Keras, but exports need float weights: export the "
+            "original model, with --quantize int8 for int8 weights in ONNX."
         )
     if source is not target and not isinstance(model, Transformer):
-        raise ValueError("a model with one stack has one tokenizer, got a target_tokenizer.")
+        raise ValueError(
+            "a model with one stack has one tokenizer, got a target_tokenizer as well: leave it "
+            "out."
+        )
     check_vocabularies(model.config, source, target)
     found, expected = shared_special_ids(source, target), model.config.special_ids
     if found != dataclasses.replace(expected, decoder_start=found.decoder_start):
         raise ValueError(
-            f"the tokenizer has the {found}, but the model's are {expected}: give the tokenizer "
-            "it was trained with."
+            f"the special ids of the tokenizer are {found}, but those of the model are "
+            f"{expected}: give the tokenizer that the model was trained with."
         )
 
 
 def check_shortlist(model: AnyModel, shortlist: Shortlist | None) -> None:
-    """Checks that a model's translations can be made of a shortlist's ids; None is no shortlist.
+    """Checks that a shortlist, if any, fits a translation model.
 
     Raises:
-        ValueError: The model translates nothing, the shortlist is that of other vocabularies, or
-            an id that ends or marks a text is no candidate.
+        ValueError: The model does not translate, the shortlist was made for other vocabularies, or
+            it lacks the id of an end or of a mark of a language.
     """
     if shortlist is None:
         return
@@ -73,14 +76,14 @@ def check_shortlist(model: AnyModel, shortlist: Shortlist | None) -> None:
     ):
         if found != expected:
             raise ValueError(
-                f"the shortlist has {found} {side} ids, but the model {expected}: make it with the "
-                "model's own tokenizers."
+                f"the shortlist has {found} {side} ids, but the model {expected}: make the "
+                "shortlist with the tokenizers of this model."
             )
     missing = sorted(ids_of_every_text(config) - set(shortlist.always.tolist()))
     if missing:
         raise ValueError(
-            f"the shortlist must have the special ids as candidates of every text, but "
-            f"{missing} are missing."
+            f"the shortlist must offer the special ids for every text, but {missing} are missing: "
+            "make it again with `train_shortlist`."
         )
 
 
@@ -92,9 +95,8 @@ def ids_of_every_text(config: TransformerConfig) -> set[int]:
 
 
 def in_float32(model: Model) -> Model:
-    """Returns the model itself, or a float32 copy of it if layers compute in another type.
-
-    LoRA's products are added in the copy.
+    """Returns the model itself, or a float32 copy of it if layers compute in another type. In the
+    copy, LoRA's matrices are merged into the weights.
     """
     if all(layer.compute_dtype == "float32" for layer in model.layers):
         return model

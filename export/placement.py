@@ -1,5 +1,5 @@
-"""The place of artefacts: written in a temporary directory beside their final name, and renamed
-when they are complete. A killed export leaves the old artefact as it was.
+"""Atomic writing of artefacts: to a temporary directory beside the final name, renamed when
+complete. A killed export leaves the old artefact unchanged.
 """
 
 import errno
@@ -54,7 +54,7 @@ def check_place(final: Path, *, mark: str, overwrite: bool) -> None:
     # Overwriting deletes: only a directory that an export has written.
     if not (final / mark).is_file() and (not final.is_dir() or any(final.iterdir())):
         raise FileExistsError(
-            f"{final} exists and holds no {mark}: it is no artefact and will not be replaced; "
+            f"{final} exists but holds no {mark}, so it is not an artefact and is not replaced: "
             "choose another directory."
         )
 
@@ -80,7 +80,7 @@ def _put_in_place(temporary: Path, final: Path, *, mark: str, overwrite: bool) -
 
 
 def _put_aside(final: Path) -> Path | None:
-    """Moves what has the name into a directory of its own, and returns that; None if nothing has.
+    """Moves an earlier artefact aside and returns the directory it is in; None if there is none.
 
     Processes that overwrite the same artefact may take it from each other.
     """

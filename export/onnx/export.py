@@ -1,5 +1,5 @@
-"""ONNX export of a Keras model and its tokenizers. The artefact gets its name only after its graphs
-were checked against Keras.
+"""ONNX export of a Keras model and its tokenizers. The artefact appears under its name only after
+its graphs have been compared with Keras.
 """
 
 import os
@@ -86,28 +86,27 @@ def export_onnx(
             fastest where it runs; "portable" for standard ONNX operators only, for other runtimes.
             If a target cannot hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
-            "int8_batch_dependent", which is faster in large batches, but lets a sentence's result
-            depend a little on the others in its batch, "bfloat16", for this package's own
+            "int8_batch_dependent", which is faster in large batches but lets the result of a
+            sentence depend slightly on the rest of its batch, "bfloat16", for this package's own
             operators on processors with AMX, or "float16", for GPUs.
         opset: ONNX operator set, from 18 to the newest that the installed onnx and onnxruntime
             read, or for "portable" to the newest that tf2onnx writes.
-        min_score: Log-probability a token below which a translation has low confidence; the
-            artefact knows none if None. `export_run` takes a run's, and its `training_text`.
+        min_score: Log-probability per token below which a translation has low confidence; None for
+            no limit. `export_run` takes this and `training_text` from the run.
         overwrite: Replace the directory if it exists.
         training_text: What the model's training lines looked like (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.
-        search: Fields of `SearchOptions` that hold where a caller gives none (`load_search` reads
-            a run's).
+        search: Default values for fields of `SearchOptions` (`load_search` reads those of a run).
         shortlist: The target tokens that each source token may need, from `read_shortlist` or
-            `train_shortlist`: searches choose among them, which is faster. Among all tokens if
-            None.
+            `train_shortlist`. Searches choose only among these, which is faster; among all tokens
+            if None.
 
     Returns:
         The artefact's path.
 
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.
-        TypeError: The model is none of these.
+        TypeError: The model does not come from one of these functions.
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
         ValueError: A tokenizer's size is not the model's, `opset` is too old or too new, the graphs

@@ -1,8 +1,6 @@
-"""What the emitted graphs of "onnxruntime" and "native", and their conversion to float16, hold of a
-model: computed from what the emitters of its parts say, each beside its code.
-
-A field that no emitter names must have its default, so that a new option is refused by name until
-one knows it.
+"""Which options of a model the emitted graphs ("onnxruntime", "native") and float16 support,
+collected from the declarations beside each emitter. A field that no emitter declares must have its
+default: a new option is refused by name until an emitter declares it.
 """
 
 import dataclasses
@@ -21,7 +19,7 @@ EMITTERS = (kinds, rotary, relative, recurrence, stack, norms, embedding, vocabu
 
 
 def unsupported(config: ModelConfig, target: str, precision: str) -> dict[str, Any]:
-    """Returns the fields that a form of the graphs cannot hold, of a config and of its blocks.
+    """Returns the fields of a config and of its blocks that a kind of graph does not support.
 
     Args:
         config: The model's config.
@@ -45,7 +43,7 @@ def _stacks(config: ModelConfig) -> tuple[StackConfig, ...]:
 
 
 def _lacking(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the fields that are not held of a value and of the values that it is made of."""
+    """Yields the unsupported fields of a value and of the values nested in it."""
     yield from _not_held_at_all(value)
     for field in dataclasses.fields(value):
         part = getattr(value, field.name)
@@ -60,7 +58,7 @@ def _not_held_at_all(value: Any) -> Iterator[tuple[str, Any]]:
 def not_held(
     value: Any, statements: Iterable[Mapping[type, set[str]]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yields the fields of a value that no statement holds, unless they have their default."""
+    """Yields the fields of a value that no statement covers and that differ from their default."""
     named = [one for statement in statements for one in statement.items()]
     held = {name for kind, names in named if isinstance(value, kind) for name in names}
     for field in dataclasses.fields(value):
@@ -69,7 +67,7 @@ def not_held(
 
 
 def check_expressible(config: ModelConfig, target: str, precision: str) -> None:
-    """Raises a ValueError that names the fields which a form of the graphs cannot hold."""
+    """Raises a ValueError that names the fields which a kind of graph does not support."""
     fields = unsupported(config, target, precision)
     if fields:
         values = ", ".join(f"{name}={value!r}" for name, value in fields.items())

@@ -1,5 +1,5 @@
-"""The form of an artefact: its target, precision and operator set, once defaults and the model's
-own needs have had their say.
+"""The form of an artefact: its target, precision and operator set, chosen from the settings and the
+model.
 """
 
 import logging
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Form:
-    """What graphs are written as.
+    """The form in which graphs are written.
 
     Attributes:
         target: One of the manifest's targets.
@@ -36,29 +36,33 @@ class Form:
         """Chooses the form of a model's graphs; arguments are as for `export_onnx`.
 
         Raises:
-            ValueError: No target holds the model in this precision.
+            ValueError: No target supports the model in this precision.
         """
         precision = quantize or "float32"
         if precision == "float16" and target != "portable":
             reason = "onnxruntime's fused operators have no float16 form for every provider"
             return cls("portable", precision, opset, reason)
         if target in ("native", FASTEST) and not is_fused(model.config):
-            widths = f"key_dim ({model.config.key_dim}) is not value_dim ({model.config.value_dim})"
+            config = model.config
+            widths = f"key_dim ({config.key_dim}) differs from value_dim ({config.value_dim})"
             if precision == "bfloat16":
                 raise ValueError(
-                    f"{widths}, as quantize='bfloat16' needs it: export in another precision."
+                    f"{widths}, but quantize='bfloat16' needs them to be equal: export in another "
+                    "precision."
                 )
-            reason = f"{widths}, as this package's attention operators need it"
+            reason = f"{widths}, but this package's attention operators need them to be equal"
             return cls("onnxruntime", precision, opset, reason)
         if target != FASTEST:
             return cls(target, precision, opset)
         if precision == "bfloat16":
-            reason = "onnxruntime's operators have no products in bfloat16 on a CPU"
+            reason = "onnxruntime has no matrix products in bfloat16 on a CPU"
             return cls("native", precision, opset, reason)
         try:
             operators_version()
         except ImportError as error:
             # The graphs could not be checked, nor the version of their operators recorded.
-            _log.warning("the artefact gets onnxruntime's graphs alone: %s", error)
+            _log.warning(
+                "the artefact gets graphs for onnxruntime only, which may be slower: %s", error
+            )
             return cls("onnxruntime", precision, opset, str(error))
         return cls("onnxruntime", precision, opset, has_native=True)

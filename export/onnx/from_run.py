@@ -1,4 +1,4 @@
-"""ONNX export of a training run, with all that its directory knows of the model."""
+"""ONNX export of a training run, with the tokenizers and defaults that its directory records."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from keras_transformer.runs.run_directory import RunDirectory  # isort: skip
 
 
 class OnnxKeywords(TypedDict, total=False):
-    """Options of `export_onnx`, which says what each means; a test compares both."""
+    """The keywords of `export_onnx`, documented there; a test compares the two lists."""
 
     target_tokenizer: Tokenizer | None
     target: str
@@ -41,16 +41,16 @@ def export_run(
     shortlist_candidates: int = CANDIDATES,
     **options: Unpack[OnnxKeywords],
 ) -> Path:
-    """Exports a run's model of any family with its tokenizers and all that the run says of it.
+    """Exports the model of a run, of any family, with its tokenizers and its defaults.
 
     Args:
         run: The run's directory.
         directory: Name of the artefact.
-        shortlist: What the few target tokens that each source token may need are learnt from:
-            parallel text (`read_parallel`), best that of the training, or a file that
-            `read_shortlist` reads. Without, searches choose among all tokens.
+        shortlist: Parallel text (`read_parallel`), ideally that of the training, from which to
+            learn the few target tokens that each source token may need, or a file that
+            `read_shortlist` reads. If None, searches choose among all tokens.
         shortlist_candidates: How many target tokens a source token gets.
-        **options: As for `export_onnx`; they take precedence over the run's own.
+        **options: Keywords of `export_onnx`; they take precedence over the run's defaults.
 
     Returns:
         The artefact's path.
@@ -79,13 +79,12 @@ def export_run(
 def _make(
     shortlist: Any, candidates: int, model: Any, source: Tokenizer, target: Tokenizer
 ) -> Shortlist | None:
-    """Makes a shortlist of what it is learnt from."""
+    """Reads a shortlist or learns it from parallel text."""
     if shortlist is None or isinstance(shortlist, Shortlist):
         return shortlist
     if not isinstance(model, Transformer):
         raise ValueError(
-            f"a shortlist is for translation models, this is a {type(model).__name__}: leave it "
-            "out."
+            f"a shortlist is for translation models, got a {type(model).__name__}: leave it out."
         )
     if not isinstance(shortlist, Pairs):
         return read_shortlist(shortlist, model.config, source, target, candidates)

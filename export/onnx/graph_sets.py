@@ -1,6 +1,4 @@
-"""The graphs of one artefact for each target: who emits them, their files, and their entry in the
-manifest.
-"""
+"""The graphs of an artefact for each target, with their files and their entries in the manifest."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,9 +23,9 @@ class GraphSet:
     """Graphs for one target.
 
     Attributes:
-        target: What emits them.
-        specs: The inputs and outputs of each, by its name.
-        prefix: What the names of their files begin with.
+        target: The target, which emits the graphs.
+        specs: The inputs and outputs of each graph, by its name.
+        prefix: Prefix of their file names.
     """
 
     target: Target
@@ -35,7 +33,7 @@ class GraphSet:
     prefix: str = ""
 
     def emit(self, model: AnyModel, form: Form) -> Iterator[tuple[str, onnx.ModelProto]]:
-        """Yields each graph with its file's name, one at a time, as it holds all its weights."""
+        """Yields file names and graphs, one at a time, since each graph holds all its weights."""
         for name in self.specs:
             yield self._file(name), self.target.graph(name, model, form.opset)
 
@@ -56,7 +54,7 @@ class GraphSet:
 
 
 def graph_sets(config: ModelConfig, form: Form, *, has_shortlist: bool) -> tuple[GraphSet, ...]:
-    """Returns the graphs for a form's target; then, if it has them, those for "native" that differ.
+    """Returns the graphs for the form's target and, if it has any, the "native" ones that differ.
 
     Args:
         config: The model's.

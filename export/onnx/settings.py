@@ -17,7 +17,7 @@ LOWEST_OPSET = 18
 def check_settings(
     directory: Path, *, target: str, quantize: str | None, opset: int, overwrite: bool
 ) -> None:
-    """Refuses settings that no model could be exported with; arguments are as for `export_onnx`.
+    """Raises an error for settings that fit no model; arguments are as for `export_onnx`.
 
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.

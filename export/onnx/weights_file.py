@@ -1,6 +1,5 @@
-"""The files of an artefact's graphs, with all weights in one file beside them. A matrix that
-several graphs hold is stored once, and no graph exceeds the limit of 2 GB of protobuf, the format
-of ONNX files.
+"""The files of an artefact's graphs, with all weights in one file beside them: a matrix of several
+graphs is stored once, and no graph exceeds protobuf's limit of 2 GB.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ def test_a_quantized_model_is_refused_before_anything_is_written(
         ),
     ]
     for export in exports:
-        with pytest.raises(ValueError, match="the model is quantized by Keras"):
+        with pytest.raises(ValueError, match="the model was quantized with Keras"):
             export()
     assert not directory.exists()
 

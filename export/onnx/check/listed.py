@@ -1,5 +1,5 @@
-"""Keras's logits under an artefact's shortlist, -inf but for the ids on the list, which the graphs
-must compute.
+"""The logits that graphs with a shortlist must compute: those of Keras, and -inf for all ids that
+are not on the list.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, B
 
 @dataclass(frozen=True)
 class CheckedShortlist:
-    """The shortlist of some texts, or none.
+    """The shortlist of a batch of texts, or none.
 
     Attributes:
-        inputs: What graphs take of it.
-        head: Takes states `(rows, tokens, model_dim)` and returns logits of all ids; None for the
-            model's own.
-        spread: Makes logits of all ids of a step's.
-        labels: Makes labels of a graph of ids.
+        inputs: The graphs' inputs that depend on it.
+        head: Maps states `(rows, tokens, model_dim)` to logits of all ids; None for the model's own
+            head.
+        spread: Expands the logits of a decode step to all ids.
+        labels: Maps ids to the labels that a graph takes.
     """
 
     inputs: Arrays
@@ -72,6 +72,6 @@ def _allowed(listed: Listed, size: int) -> np.ndarray:
 
 
 def _masked(logits: Any, allowed: np.ndarray) -> Any:
-    """Returns logits `(rows, tokens, vocabulary)` of ids that are allowed, -inf for others."""
+    """Returns logits `(rows, tokens, vocabulary)` with -inf for ids that are not allowed."""
     each = tf.shape(logits)[0] // len(allowed)
     return tf.where(tf.repeat(allowed, each, axis=0)[:, None], logits, np.float32(-np.inf))

@@ -1,4 +1,4 @@
-"""Compares every output of an artefact's graphs with the Keras model's, to a tolerance."""
+"""Compares every output of an artefact's graphs with that of the Keras model."""
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest

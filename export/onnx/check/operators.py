@@ -13,7 +13,7 @@ def check_operators(path: Path, *, portable: bool, native: bool = False) -> None
     Args:
         path: The graph.
         portable: Whether only standard operators are allowed; if not, onnxruntime's are as well.
-        native: Whether this package's own are allowed as well.
+        native: Whether the operators of this package are allowed as well.
 
     Raises:
         ValueError: An operator is unknown or belongs to another domain; the message names it.
@@ -25,8 +25,8 @@ def check_operators(path: Path, *, portable: bool, native: bool = False) -> None
     unknown = {name for name in unknown if not onnx.defs.has(name)}
     if unknown:
         raise ValueError(
-            f"{path.name} needs {', '.join(sorted(unknown))}, which ONNX does not have: train with "
-            "another activation, such as relu or gelu."
+            f"{path.name} needs {', '.join(sorted(unknown))}, which ONNX does not have: train "
+            "with another activation, such as relu or gelu."
         )
     onnx.checker.check_model(str(path), full_check=portable)
     allowed = {""} if portable else {"", MICROSOFT} | ({NATIVE} if native else set())

@@ -32,7 +32,7 @@ _TEXTS = 3
 def check_encoder(
     model: EncoderOnly, manifest: Manifest, files: ArtefactFiles, compare: Comparison
 ) -> None:
-    """Compares states and what the head makes of them; arguments as for `check_numbers`."""
+    """Compares states and the head's outputs; arguments as for `check_numbers`."""
     inputs = _random_texts(model, np.random.default_rng(0))
     keep = inputs["token_ids"] != model.config.special_ids.pad
 

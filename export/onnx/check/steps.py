@@ -1,4 +1,4 @@
-"""Compares decode steps of a graph with Keras's, beams that change places included."""
+"""Compares decode steps of a graph with those of Keras, with beams that change places."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,20 +50,19 @@ def check_decoders(
     compare: Comparison,
     spread: Callable[[np.ndarray], np.ndarray] = lambda logits: logits,
 ) -> None:
-    """Compares some decoder steps.
-
-    Keras's caches are reordered if a hypothesis continues another; a graph's never are.
+    """Compares some decoder steps. When a hypothesis continues another one, Keras reorders its
+    caches; a graph never does.
 
     Args:
-        decoders: The graphs; those of each target.
+        decoders: The graph of each target.
         step_in_keras: Takes token ids `(rows,)`, the step and the caches and returns logits and
             the new caches.
-        empty: Keras's caches before the first step, with one place more than there are steps.
-        inputs_of_all: What the graphs take beside these at every step.
+        empty: Keras's caches before the first step, one place longer than the number of steps.
+        inputs_of_all: Further inputs of the graphs, the same at every step.
         ids: The tokens `(steps, batch, beams)`.
         parents: The beam that each hypothesis continues after a step, shaped as `ids`.
         compare: Compares.
-        spread: Makes logits of all ids of a graph's.
+        spread: Expands the logits of a graph to all ids.
     """
     steps, batch, beams = ids.shape
     caches: list[Any] = [tuple(map(np.asarray, pair)) for pair in empty]
@@ -103,7 +102,7 @@ def _compare_step(
     compare: Comparison,
     spread: Callable[[np.ndarray], np.ndarray],
 ) -> None:
-    """Compares a step's outputs with what logits `(rows, vocabulary)` make them."""
+    """Compares a step's outputs with those that follow from logits `(rows, vocabulary)`."""
     if "next_ids" in found:
         chosen = np.take_along_axis(logits, found.pop("next_ids")[:, None], axis=1)
         compare({"next_ids": chosen}, {"next_ids": logits.max(axis=1, keepdims=True)})
@@ -125,7 +124,7 @@ def check_prefill(
     inputs_of_all: Arrays | None = None,
     expected: Arrays | None = None,
 ) -> None:
-    """Compares a run over whole prompts with Keras's single steps; places behind must stay.
+    """Compares a run over whole prompts with Keras's single steps; later places must not change.
 
     Args:
         prefill: The graph.
@@ -134,8 +133,8 @@ def check_prefill(
         empty: Keras's caches, with more places than there are tokens.
         ids: The tokens `(batch, length)`.
         compare: Compares.
-        inputs_of_all: What the graph takes beside tokens and caches.
-        expected: What it returns beside the caches.
+        inputs_of_all: The graph's inputs other than tokens and caches.
+        expected: The expected outputs other than the caches.
     """
     random = np.random.default_rng(1)
     before = {
@@ -168,10 +167,10 @@ def held(
     """Returns Keras's caches as a graph holds them, by their names.
 
     Args:
-        prefix: How the names begin.
-        caches: Keras's: keys and values, or a recurrence's state `(rows, width)`.
-        before: What the graph holds beside a state; zeros if None.
-        place: Where the token of a state stands.
+        prefix: Prefix of the names.
+        caches: Keras's caches: keys and values, or the state of a recurrence `(rows, width)`.
+        before: The graph's caches so far, of which only one state is replaced; zeros if None.
+        place: Place of the token after which the state stands.
     """
     if len(caches[0]) > 1:
         return by_name(prefix, caches)
@@ -185,7 +184,7 @@ def held(
 
 
 def _in_keras(buffers: Arrays, empty: Sequence[Any]) -> list[Any]:
-    """Returns what a prompt begins with in Keras: what is in buffers, but no state."""
+    """Returns Keras's caches before a prompt: keys and values from `buffers`, an empty state."""
     if len(empty[0]) == 1:
         return list(empty)
     return [tuple(buffers[name] for name in named("cache", layer)) for layer in range(len(empty))]

@@ -1,4 +1,4 @@
-"""What stands between the two linear layers of a sub-layer, where it is an operator of ours."""
+"""One of this package's operators between the two linear layers of a sub-layer."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ class Between:
 
     Attributes:
         graph: The graph.
-        operator: Its name; followed by "SubLayer", the name of the whole sub-layer's operator.
-        operands: Its inputs beside the projection.
-        outputs: The graph's outputs that it computes beside the sub-layer's.
-        heads: Its attribute of that name; None without.
-        units: The same of the sub-layer's operator.
+        operator: Its name. With "SubLayer" appended, it names the operator for the whole sub-layer.
+        operands: Its inputs after the projection.
+        outputs: Outputs of the graph that it computes in addition to the sub-layer's output.
+        heads: Its attribute `heads`; None if it has none.
+        units: The attribute `units` of the sub-layer's operator; None if it has none.
     """
 
     graph: GraphBuilder

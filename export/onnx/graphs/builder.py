@@ -17,7 +17,7 @@ Operand = str | np.ndarray | np.generic | None
 
 
 def integers(*values: int) -> np.ndarray:
-    """Returns int64 `(len(values),)`, the form in which operators take shapes and axes."""
+    """Returns int64 `(len(values),)`, as operators take shapes and axes."""
     return np.array(values, np.int64)
 
 
@@ -29,10 +29,10 @@ def digest(values: np.ndarray) -> bytes:
 
 
 class GraphBuilder:
-    """One graph while it is built.
+    """A graph under construction.
 
     Args:
-        inputs: Its inputs in order; their names are values from the start.
+        inputs: Its inputs in order; nodes may use their names as values.
         opset: Version of the standard operators, 18 or newer.
 
     Example:
@@ -150,7 +150,9 @@ class GraphBuilder:
         self._outputs.update(zip(names, values, strict=True))
 
     def drop_unread(self) -> None:
-        """Removes the nodes that no output so far depends on, and what is stored for them alone."""
+        """Removes nodes that no output so far depends on, and weights that only those nodes
+        read.
+        """
         read, kept = set(self._outputs.values()), list[onnx.NodeProto]()
         for node in reversed(self._graph.node):
             if read.intersection(node.output):
@@ -166,7 +168,7 @@ class GraphBuilder:
         """Returns the graph with its outputs in order; nothing may be added afterwards.
 
         Raises:
-            RuntimeError: Other values were made outputs.
+            RuntimeError: The graph's outputs are not these.
         """
         if sorted(self._outputs) != sorted(spec.name for spec in outputs):
             raise RuntimeError(f"the graph has the outputs {', '.join(sorted(self._outputs))}.")

@@ -226,7 +226,7 @@ class Native(OnnxRuntime):
     ) -> str:
         """Runs residual sub-layers: pre-norm if there is a final norm, else post-norm.
 
-        A pre-norm sum goes to the norm of the next sub-layer, a post-norm sum to its own.
+        A pre-norm sum is normalised by the next sub-layer, a post-norm sum by its own.
         """
         sub_layers = list(each_sub_layer(graph, self.kernels, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
@@ -276,7 +276,7 @@ class Native(OnnxRuntime):
         places: str,
         token_types: str | None = None,
     ) -> str:
-        """Embeds tokens `(rows,)`, at one position `(1,)` or at one for each `(rows,)`."""
+        """Embeds tokens `(rows,)`, all at one position `(1,)` or each at its own `(rows,)`."""
         positions = embeddings.positions
         flags = {"domain": NATIVE, "scale": float(token_scale(embeddings))}
         if isinstance(positions, SinusoidalPositions) and positions.is_of_the_paper:
@@ -293,7 +293,7 @@ class Native(OnnxRuntime):
 
 
 def _reads_tokens(parts: EncoderParts) -> bool:
-    """Whether the rows of an encoder may be tokens alone: our operators read these, too."""
+    """Whether an encoder's rows may be tokens without padding, which our operators can read."""
     attentions = [block.attention for block in parts.stack.blocks]
     return not any(is_grouped(one) for one in attentions) and all(map(_is_ours, attentions))
 
@@ -307,5 +307,5 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
 
 
 def _is_ours(attention: Any) -> bool:
-    """Whether our operators can hold a layer; onnxruntime's do otherwise."""
+    """Whether our operators can compute a layer; otherwise onnxruntime's are used."""
     return not any(not_held(attention.config, [HOLDS]))

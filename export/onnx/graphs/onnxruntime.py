@@ -74,11 +74,11 @@ class OnnxRuntime(Pieces):
         graph.output("encoder_states", whole)
 
     def _emit_head(self, graph: GraphBuilder, model: EncoderOnly) -> None:
-        """Emits ids → what the encoder's head or its pooler makes of the states."""
+        """Emits ids → the outputs of the encoder's head or pooler."""
         parts = encoder_parts(model)
         states, _, own, rows = self.enter_encoder(graph, parts)
         if rows is None:
-            raise RuntimeError("an encoder alone drops the padding of its texts.")
+            raise RuntimeError("an encoder without a decoder must drop the padding of its texts.")
         pick = rows_that_are_read(graph, model, rows)
 
         def attend(layer: Any, number: int) -> Parts:
@@ -157,9 +157,8 @@ class OnnxRuntime(Pieces):
             graph.output("attention", mean)
 
     def _emit_prefill(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
-        """Emits prompts of one length → caches with their keys and values.
-
-        Of a translation these are prefixes, whose tokens' log-probabilities count.
+        """Emits prompts of one length → caches with their keys and values. For a translation, the
+        prompts are prefixes, and their tokens' log-probabilities are output as well.
         """
         parts, is_scored = decoder_parts(model), isinstance(model, Transformer)
 
@@ -204,7 +203,7 @@ class OnnxRuntime(Pieces):
 
 
 def first_places(graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
-    """Takes the states of the places that have labels: `(labels, model_dim)`."""
+    """Gathers the states of the places that have labels: `(labels, model_dim)`."""
     width = parts.embeddings.model_dim
     states = graph.op("Reshape", states, graph.extended_shape(parts.ids, width))
     scored = graph.op("Shape", "labels", start=1)

@@ -1,4 +1,4 @@
-"""Names the operator domains beside standard ONNX; records the version of our own in a graph."""
+"""The operator domains other than standard ONNX; records the version of our own in a graph."""
 
 import onnx
 
@@ -12,8 +12,8 @@ NATIVE = "keras_transformer"
 def record_version(model: onnx.ModelProto) -> None:
     """Records which version of this package's own operators a graph is written for.
 
-    It is the version of their domain, and an attribute of each operator: onnxruntime accepts every
-    later version of a domain, and shows an operator only its attributes.
+    The version is that of their domain, and also an attribute of each operator: onnxruntime accepts
+    every later version of a domain, and shows an operator only its attributes.
     """
     version = operators_version()
     for entry in model.opset_import:

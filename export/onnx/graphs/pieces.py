@@ -1,5 +1,5 @@
-"""The pieces that graphs of every family and purpose are put together from, of onnxruntime's fused
-operators; the target "native" replaces some of them by ours.
+"""The parts that all emitted graphs consist of, in onnxruntime's fused operators; the target
+"native" replaces some of them with our operators.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 
 
 class Pieces:
-    """What emits the pieces.
+    """Emits the parts of a graph.
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
@@ -49,8 +49,9 @@ class Pieces:
         """Embeds ids.
 
         Returns:
-            States `(rows, model_dim)`, the mask for self-attention, what emits self-attention, and
-            the tokens that the rows stand for; None if all places do.
+            States `(rows, model_dim)`, the mask for self-attention, the function that emits
+            self-attention, and the tokens that the rows stand for; None if there is a row for every
+            place.
         """
         ids = parts.ids
         keep = graph.op("Not", graph.op("Equal", ids, np.int32(parts.pad)))
@@ -99,7 +100,7 @@ class Pieces:
     def unpacked(self, graph: GraphBuilder, states: str, mask: str, width: int) -> str:
         """Returns an encoder-decoder's states of the source: `(batch, length, width)`.
 
-        What stands at padding depends on the target.
+        The values at padding depend on the target.
         """
         return graph.op("Reshape", states, graph.extended_shape("source_ids", width))
 

@@ -1,5 +1,5 @@
 """The target "portable": graphs of standard operators only, for runtimes other than onnxruntime.
-tf2onnx converts the model's own functions, so that these graphs also verify the emitted ones.
+tf2onnx converts the model's own functions, so these graphs also serve to check the emitted ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ class Portable:
     def _emit_encoder(
         self, graph: GraphBuilder, name: str, model: Transformer | EncoderOnly, specs: Specs
     ) -> None:
-        """Converts an encoder, and what reads its states."""
+        """Converts an encoder and the layers that read its states."""
         inputs, outputs = specs
         encoder = StagedEncoder(model, [spec for spec in inputs if spec.name != "places"])
         states = self._stages.add_encoder(graph, encoder)
@@ -226,7 +226,7 @@ def _score(model: Transformer, given: Tensors) -> Tensors:
 
 
 def _read_prefix(model: Transformer, given: Tensors) -> Tensors:
-    """Scores what translations begin with and writes its keys and values into the caches."""
+    """Scores the prefixes of translations and writes their keys and values into the caches."""
     keep_mask = tf.cast(given["source_mask"], tf.bool)
     ids, cross, caches = given["target_ids"], _pairs("cross", model, given), _caches(model, given)
     # Keys and values are written into what is there, a recurrence begins anew.
@@ -268,7 +268,7 @@ def _pairs(prefix: str, model: Any, given: Tensors) -> list[KeysValues]:
 
 
 def _caches(model: Any, given: Tensors) -> list[Cache]:
-    """Returns what every block keeps of earlier tokens, among a graph's inputs."""
+    """Returns every block's cache of earlier tokens from a graph's inputs."""
     if not recurs(model.config):
         return _pairs("cache", model, given)
     blocks = range(decoder_sizes(model.config)[0])

@@ -1,6 +1,4 @@
-"""Several decode steps in one run of a graph: all operators of a step joined into one that repeats
-them. Such a graph has two inputs more.
-"""
+"""Several decode steps in one run of a graph: a single operator repeats all operators of a step."""
 
 import copy
 from collections.abc import Iterable
@@ -36,8 +34,8 @@ def several_steps(model: onnx.ModelProto) -> onnx.ModelProto:
     before the run does.
 
     Args:
-        model: Any graph. It is returned as it is if it is no decode step of greedy or beam search
-            without scores, or if not all of its operators are this package's own.
+        model: Any graph. It is returned unchanged unless it is a decode step of greedy or beam
+            search without scores that consists of this package's operators only.
     """
     graph = model.graph
     outputs = [value.name for value in graph.output]

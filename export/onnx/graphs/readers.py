@@ -1,4 +1,4 @@
-"""Encoders and decoders as the graphs of every family read them, with the names of their inputs."""
+"""The encoder and the decoder of a model of any family, with the names of a graph's inputs."""
 
 from typing import Any, NamedTuple
 
@@ -61,7 +61,9 @@ def encoder_parts(model: Transformer | EncoderOnly) -> EncoderParts:
 
 
 def single_head(model: Any, graph: str) -> Any:
-    """Returns the model of a graph: of an encoder with two heads that with the graph's own."""
+    """Returns the model of a graph: for an encoder with two heads, the model with the graph's
+    head.
+    """
     return model.single_heads().get(graph, model) if isinstance(model, EncoderOnly) else model
 
 

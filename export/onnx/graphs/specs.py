@@ -154,7 +154,7 @@ def scorer_specs(config: Any) -> Specs:
 def prefill_specs(config: Any) -> Specs:
     """Returns the inputs and outputs of the graph that writes a prompt's keys and values.
 
-    Of a translation it also scores the first of the prefix's tokens.
+    For a translation it also scores the tokens of the prefix that come first.
     """
     alone = isinstance(config, DecoderConfig)
     rows, scored = ("rows" if alone else "batch"), ("batch", "scored")
@@ -214,7 +214,7 @@ def _cross_specs(config: Any) -> list[GraphTensor]:
 
 
 def _cache_specs(config: Any, prefix: str, rows: str) -> list[GraphTensor]:
-    """Returns the specs of what each decoder layer keeps of earlier tokens."""
+    """Returns the specs of each decoder layer's cache of earlier tokens."""
     if not recurs(config):
         return _layer_specs(config, prefix, rows, "cache_length")
     shape = (rows, 1, STATES, config.model_dim)

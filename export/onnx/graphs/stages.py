@@ -1,7 +1,6 @@
-"""Converts functions of a model in stages: each function once, and one block for all of a stack.
-
-tf2onnx takes seconds for a few hundred nodes. So its results are kept without their weights, for
-other graphs of an artefact and for other blocks, and each copy of them gets its own.
+"""Converts a model with tf2onnx in stages, and equal blocks of a stack only once. tf2onnx takes
+seconds for a few hundred nodes. Its results are therefore kept without weights and reused in other
+graphs of an artefact and for other blocks, each with its own weights.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -34,7 +33,7 @@ class Stage:
     """A function of tensors.
 
     Attributes:
-        key: What tells it from others; functions with equal keys differ in their weights only.
+        key: Identifies the function; functions with equal keys differ in their weights only.
         function: Takes its inputs by name and returns its outputs by name.
         specs: Its inputs and outputs, without a common name.
         weights: The variables that it reads.
@@ -47,7 +46,7 @@ class Stage:
 
 
 class Stages:
-    """What has been converted so far for the graphs of an artefact."""
+    """The stages converted so far for the graphs of an artefact."""
 
     def __init__(self) -> None:
         self._converted: dict[Hashable, onnx.ModelProto] = {}
@@ -57,7 +56,7 @@ class Stages:
 
         Args:
             graph: The graph.
-            stage: What to add; converted unless one with its key and opset has been.
+            stage: The stage to add; it is converted unless one with its key and opset already was.
             values: The graph's value for each of the stage's inputs, and for other names.
 
         Returns:
@@ -117,7 +116,7 @@ class StagedEncoder:
         return [weight for weight in self.model.weights if id(weight) not in own]
 
     def entry(self) -> Stage:
-        """From ids to what the blocks read."""
+        """The stage from ids to the states that the blocks read."""
         alone = isinstance(self.model, EncoderOnly)
         embeddings = self.model.embeddings if alone else self.model.source_embeddings
 
@@ -135,7 +134,7 @@ class StagedEncoder:
         return Stage(("entry", self.stack), enter, (self.ids, outputs), weights)
 
     def block(self, number: int) -> Stage:
-        """From a block's states to the next one's; those of one config differ in weights only."""
+        """The stage of a block; blocks with equal configs differ in their weights only."""
         block: EncoderBlock = self.stack.blocks[number]
         has_bias = bool(self.biases[number])
 
@@ -163,7 +162,7 @@ class StagedEncoder:
 
     @property
     def biases(self) -> list[str]:
-        """A name for what each block adds to its scores; empty where it adds nothing."""
+        """Names of the biases that a block adds to attention scores; none if it adds nothing."""
         shared, numbers = self.stack.relative, range(len(self.stack.blocks))
         relatives = map(self.stack.relative_of, numbers)
         return [

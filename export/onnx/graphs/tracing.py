@@ -1,5 +1,5 @@
-"""Conversion of TensorFlow functions by tf2onnx: for the portable target, and for activations that
-no emitter knows.
+"""Conversion of TensorFlow functions with tf2onnx, for the portable target and for activations
+without an emitter.
 """
 
 import logging
@@ -59,8 +59,8 @@ def without_weights(
     newest = max(tf2onnx.constants.OPSET_TO_IR_VERSION)
     if opset > newest:
         raise ValueError(
-            f"opset must be at most {newest} for target='portable' and for activations without a "
-            f"form of our own, which tf2onnx writes, got {opset}."
+            f"opset must be at most {newest} for target='portable' and for activations that only "
+            f"tf2onnx converts, got {opset}."
         )
     inputs, outputs = specs
     named = _named(weights)
@@ -153,9 +153,8 @@ def share_transposed(graph: onnx.GraphProto) -> None:
 
 @contextmanager
 def _without_copies() -> Iterator[None]:
-    """Spares tf2onnx a copy of the graph before each of its passes, a third of the time.
-
-    It keeps one to go back to when a pass fails; here a failure ends the export instead.
+    """Keeps tf2onnx from copying the graph before each of its passes, which takes a third of the
+    time. The copy is for going back when a pass fails; here a failure ends the export.
     """
     before = os.environ.get(_CATCH_ERRORS)
     os.environ[_CATCH_ERRORS] = "FALSE"

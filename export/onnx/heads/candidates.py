@@ -1,5 +1,5 @@
-"""The end of a decode step: the most probable tokens of each row, so that the graph need not output
-whole rows of logits. Standard ONNX operators only, for every target.
+"""The end of a decode step: the most probable tokens of each row, instead of whole rows of logits.
+In standard ONNX operators, for every target.
 """
 
 import math
@@ -19,8 +19,8 @@ def output_scored(graph: GraphBuilder, logits: str, places: str, ids: str) -> No
     Args:
         graph: The graph.
         logits: float32 `(rows, width)`.
-        places: Those of the largest logits, `(rows,)`.
-        ids: int32, the ids that stand there.
+        places: Places of the largest logits, `(rows,)`.
+        ids: int32, the ids at these places.
     """
     column = graph.op("Unsqueeze", places, integers(1))
     chosen = log_probabilities(graph, logits, column)

@@ -1,8 +1,7 @@
-"""The final linear layer under a shortlist: logits of the ids that each sentence's translation may
-be made of.
-
-Every sentence has a row of places among the batch's ids, so that its logits do not depend on which
-others share the batch. The weights are gathered once a batch, by a graph of their own.
+"""The final linear layer with a shortlist: logits of only those ids that the translation of each
+sentence may contain. Every sentence has a row of places among the batch's ids, so that its logits
+do not depend on which others share the batch. The weights are gathered once a batch, by a graph of
+their own.
 """
 
 import numpy as np
@@ -16,7 +15,8 @@ IDS, PLACES, WEIGHTS = "shortlist_ids", "shortlist_places", "shortlist_weights"
 def output_weights(graph: GraphBuilder, kernels: Kernels, matrix: np.ndarray) -> None:
     """Makes the weights of the batch's ids, in float32, the output of the graph "shortlist".
 
-    They are few: their product takes no longer than one in bytes, before which states are rounded.
+    There are few of them, so a float32 product is as fast as one in bytes, which would need rounded
+    states.
 
     Args:
         graph: The graph.

@@ -70,7 +70,7 @@ def soft_capped(graph: GraphBuilder, values: str, cap: float | None) -> str:
 class Activation:
     """A Keras activation of float32 `(rows, width)` in a graph.
 
-    One that is not listed above is converted by tf2onnx.
+    An activation that is not listed above is converted by tf2onnx.
     """
 
     graph: GraphBuilder

@@ -41,7 +41,7 @@ def embed_tokens(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, 
 
 
 def look_up(graph: GraphBuilder, kernels: Kernels, embeddings: Embeddings, ids: str) -> str:
-    """Does as `embed_tokens`, without the scale."""
+    """Looks up ids without scaling: float32, with one axis more than the ids."""
     return kernels.embedding(graph, weight_array(embeddings.tokens.matrix), ids)
 
 

@@ -1,4 +1,4 @@
-"""Kernels and biases of linear layers, side by side where one product serves several layers."""
+"""Kernels and biases of linear layers; those of several layers can be joined into one product."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 
 @dataclass(frozen=True)
 class Linear:
-    """inputs · kernel + bias, and properties that an emitter may make use of.
+    """inputs · kernel + bias, with properties that an emitter may use.
 
     Attributes:
         kernel: float32 `(inputs, outputs)`, or with `transposed` `(outputs, inputs)`.
@@ -63,9 +63,8 @@ def score_scale(attention: MultiHeadAttention) -> float:
 
 
 def query_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns the queries' layer with the scale of scores folded in, which would cost time there.
-
-    Queries that are normalised get it with their norm instead.
+    """Returns the layer of queries with the scale of scores folded in, which saves a product. If
+    queries are normalised, their norm includes the scale instead.
     """
     is_normed = attention.query_norm is not None
     return Linear.of(attention.query_linear, 1.0 if is_normed else score_scale(attention))

@@ -67,7 +67,7 @@ def recurrent_sequence(
         layer: The layer.
         number: Number of its block.
         ids: A value `(batch, length)`.
-        fills_cache: Whether the block's cache is written: the state after the last place.
+        fills_cache: Whether the state after the last place is written to the block's cache.
     """
     projection = recurrent_projection(layer)
     width = projection.units // 2

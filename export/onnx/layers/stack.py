@@ -34,14 +34,13 @@ HOLDS: dict[type, set[str]] = {
 
 
 class Parts(NamedTuple):
-    """What a residual sub-layer is made of in a graph.
+    """The parts of a residual sub-layer in a graph.
 
     Attributes:
         projection: Its first linear layer.
         between: Adds the nodes from the projection's outputs to the second layer's inputs.
         output: Its second linear layer; None if `between` returns the sub-layer's outputs.
-        pick: Chooses among rows as `between` does, for the states that are added; None if that
-            keeps all.
+        pick: Selects rows of the added states as `between` does; None if it keeps all rows.
     """
 
     projection: Linear
@@ -55,7 +54,7 @@ class Parts(NamedTuple):
         return None if self.output is None else self.output.bias
 
     def change(self, graph: GraphBuilder, kernels: Kernels, inputs: str) -> str:
-        """Returns the sub-layer's outputs."""
+        """Emits the sub-layer and returns its outputs."""
         hidden = self.between(kernels.linear(graph, inputs, self.projection))
         return hidden if self.output is None else kernels.linear(graph, hidden, self.output)
 
@@ -124,8 +123,8 @@ def each_sub_layer(
         graph: The graph.
         kernels: How linear layers are multiplied.
         stack: The Keras stack.
-        attend: The functions that emit attention, by what is attended to: "own" and "source"; that
-            of "recurrence" emits what stands in place of self-attention.
+        attend: The functions that emit attention, by what is attended to: "own" and "source";
+            "recurrence" emits the recurrence that replaces self-attention.
     """
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:

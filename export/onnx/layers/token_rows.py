@@ -1,5 +1,5 @@
-"""Padded texts without their padding: the tokens of a batch as rows, one after the other, so that
-an encoder computes nothing for padding.
+"""The tokens of a batch as rows, one after the other, so that an encoder computes nothing for
+padding.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class TokenRows:
     def of(cls, graph: GraphBuilder, mask: str, *, keeps_first: bool = True) -> "TokenRows":
         """Finds the tokens that a mask marks.
 
-        With `keeps_first` the first place always has a row, so that there is one.
+        With `keeps_first` the first place always has a row, so that there is at least one.
         """
         kept = graph.reshape(mask, -1)
         if keeps_first:
@@ -50,18 +50,18 @@ class TokenRows:
         return self.graph.op("Gather", values, self.places, axis=0)
 
     def spread(self, rows: str) -> str:
-        """Returns `(batch * length, …)`; at padding there are values of tokens."""
+        """Returns `(batch * length, …)`; the values at padding are copies of some token's."""
         flat = self.graph.shared("numbers", lambda: self.graph.reshape(self.numbers, -1))
         return self.graph.op("Gather", rows, flat, axis=0)
 
     def among_all(self, attend: Callable[[str], str]) -> Callable[[str], str]:
-        """Returns a function of rows that applies one of `(batch * length, …)`."""
+        """Adapts a function of `(batch * length, …)` to rows of tokens."""
         return lambda rows: self.take(attend(self.spread(rows)))
 
     def thirds(self, rows: str, width: int) -> list[str]:
         """Returns the three parts of rows `(tokens, 3 * width)` as `(batch, length, width)` each.
 
-        At padding there are values of tokens.
+        The values at padding are copies of some token's.
         """
 
         def make() -> list[str]:

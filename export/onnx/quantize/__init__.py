@@ -1,1 +1,1 @@
-"""Precisions: int8 and float16 in place of float32."""
+"""Precisions of the graphs: float32, int8, bfloat16 and float16."""

@@ -44,7 +44,7 @@ class NativeBfloat16:
         return graph.op("Bfloat16LookUp", pack(table), ids, domain=NATIVE, **attributes)
 
     def hidden_units(self, output: Linear) -> None:
-        """Returns None: floats hold outliers beside other weights."""
+        """Returns None: outliers do not reduce the precision of other weights in floats."""
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer: weights `(blocks, pairs, 16, 2)` and biases `(blocks, 16)`."""
@@ -54,11 +54,11 @@ class NativeBfloat16:
         return pack(lines), np.pad(bias, (0, more)).reshape(-1, _BLOCK)
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns nothing: all logits are made, and the largest is looked for."""
+        """Returns no operands: all logits are computed and searched for the largest."""
         return ()
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns nothing, as `best_token` does."""
+        """Returns no operands, as `best_token`."""
         return ()
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:

@@ -47,8 +47,8 @@ def to_float16(model: onnx.ModelProto, *, keep_float32: Collection[str]) -> onnx
     foreign = sorted({f"{node.domain}.{node.op_type}" for node in model.graph.node if node.domain})
     if foreign:
         raise ValueError(
-            f"float16 is made from the portable graph, this one needs {', '.join(foreign)}: export "
-            "it portably."
+            f"float16 is made from portable graphs, but this one contains {', '.join(foreign)}: "
+            "export with target='portable'."
         )
     # Only types are inferred: they decide where casts belong.
     halved = onnx.shape_inference.infer_shapes(model)
@@ -209,7 +209,7 @@ def _half(values: np.ndarray, name: str) -> np.ndarray:
     if values.size and values.ndim > 1 and not np.abs(values).max() <= _LIMIT:
         raise ValueError(
             f"the matrix {name!r} holds {np.abs(values).max():g}, more than float16's limit of "
-            f"{_LIMIT:g}: export without float16."
+            f"{_LIMIT:g}: export in another precision."
         )
     finite = np.isfinite(values)
     return np.where(finite, np.clip(values, -_MASK_LIMIT, _MASK_LIMIT), values).astype(np.float16)

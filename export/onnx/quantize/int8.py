@@ -95,7 +95,9 @@ class Int8:
         return graph.op("Mul", found, graph.op("Gather", scales[:, None], ids))
 
     def hidden_units(self, output: Linear) -> tuple[np.ndarray, Linear] | None:
-        """Returns the units of a large layer with copies of its outliers, if these gain enough."""
+        """Returns the units of a large layer with copies of its outliers, if the copies gain
+        enough.
+        """
         found = None if output.kernel.size < _FEW_WEIGHTS else with_copies(output.kernel)
         return None if found is None else (found[0], replace(output, kernel=found[1]))
 

@@ -24,8 +24,8 @@ class Kernels(Protocol):
         """Looks up rows of a float32 table `(ids, width)`: float32 `(*ids.shape, width)`."""
 
     def hidden_units(self, output: Linear) -> tuple[np.ndarray, Linear] | None:
-        """Returns units to have in place of a feed-forward layer's hidden ones, which they repeat,
-        and its second linear layer for them; None for the layer as it is.
+        """Returns the indices of hidden units of a feed-forward layer, some of them repeated, and
+        the second linear layer for these; None to leave the layer unchanged.
         """
 
 
@@ -39,7 +39,9 @@ class NativeKernels(Kernels, Protocol):
         """Returns a vocabulary's operands for `BestToken`; none if it is not used."""
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Does as `best_token`, for `BestContinuationsOfStates`, or for that of floats."""
+        """Returns a vocabulary's operands for `BestContinuationsOfStates` or
+        `BestContinuationsOfFloats`.
+        """
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns a vocabulary's operands for `ListedLogits`, or for `ListedByteLogits`."""
@@ -60,4 +62,4 @@ class Float32:
         return graph.op("Gather", table, ids, axis=0)
 
     def hidden_units(self, output: Linear) -> None:
-        """Returns None: floats hold outliers beside other weights."""
+        """Returns None: outliers do not reduce the precision of other weights in floats."""

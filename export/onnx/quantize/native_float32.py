@@ -33,7 +33,7 @@ class NativeFloat32:
         return graph.op("Float32LookUp", table, ids, domain=NATIVE)
 
     def hidden_units(self, output: Linear) -> None:
-        """Returns None: floats hold outliers beside other weights."""
+        """Returns None: outliers do not reduce the precision of other weights in floats."""
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Returns the weights `(inputs, outputs)` and the biases `(outputs,)`."""

@@ -1,6 +1,6 @@
-"""Copies of hidden units with outliers among their outgoing weights, which they share (outlier
-channel splitting, Zhao et al. 2019): the layer computes the same, and the largest weight of an
-output, which gives its int8 scale, is smaller.
+"""Outlier channel splitting (Zhao et al. 2019): hidden units with outliers among their outgoing
+weights are copied, and the copies share these weights. The layer computes the same, but the largest
+weight of each output, which determines its int8 scale, is smaller.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _WORTH = 0.9
 
 
 def with_copies(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Returns which units to have, and their outgoing weights.
+    """Returns the units to use, some of them copies, and their outgoing weights.
 
     Args:
         kernel: float32 `(units, outputs)`.

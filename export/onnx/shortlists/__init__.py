@@ -1,1 +1,1 @@
-"""Where shortlists come from: parallel text, or a file of Marian's or CTranslate2's."""
+"""Shortlists, learnt from parallel text or read from a file of Marian or CTranslate2."""

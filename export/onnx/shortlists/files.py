@@ -1,7 +1,7 @@
 """Reads the shortlists of Marian and CTranslate2.
 
-Marian's lexical table has a line `target source probability` for each pair of pieces, as
-extract-lex writes it; its binary shortlist is that of `marian-conv --shortlist`. CTranslate2's map
+Marian's lexical table, written by extract-lex, has a line `target source probability` for each pair
+of pieces; its binary shortlist is written by `marian-conv --shortlist`. CTranslate2's map
 (`vmap.txt`) has a line for each source n-gram: its pieces, a tab, and the target pieces.
 """
 
@@ -39,21 +39,21 @@ def read_shortlist(
     candidates: int = CANDIDATES,
     frequent: int = FREQUENT,
 ) -> Shortlist:
-    """Reads a file of Marian's or of CTranslate2's, told apart by their content.
+    """Reads a shortlist of Marian or CTranslate2; the content tells which of them it is.
 
     Args:
         path: The file; texts may be packed with gzip.
         config: The model's config.
         source_tokenizer: Its tokenizer of sources.
         target_tokenizer: Its tokenizer of targets.
-        candidates: With a lexical table, how many target pieces each source piece gets: the most
-            probable ones. The other files say it themselves.
-        frequent: With a lexical table, how many of the first target ids every text gets, as in
+        candidates: For a lexical table, how many target pieces each source piece gets: the most
+            probable ones. The other files fix the number themselves.
+        frequent: For a lexical table, how many of the first target ids every text gets, as in
             Marian, whose vocabularies begin with the most frequent pieces.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is none of these, is damaged or was made for another vocabulary.
+        ValueError: The file is not a shortlist, is damaged or was made for another vocabulary.
     """
     check_sizes(candidates, frequent)
     path = Path(path)
@@ -102,13 +102,14 @@ class _PieceIds:
         missing = [piece for (_, piece), token in self._found.items() if token is None]
         if len(missing) > (1 - _KNOWN_SHARE) * len(self._found) or not self._found:
             raise ValueError(
-                f"{path} was made for another vocabulary: the model's has no {missing[:3]} and "
-                f"{max(0, len(missing) - 3)} more of {len(self._found)} pieces."
+                f"{path} was made for another vocabulary: {len(missing)} of its "
+                f"{len(self._found)} pieces are not in the model's, such as {missing[:3]}. Give "
+                "the shortlist of this model."
             )
 
 
 def _read_table(path: Path, ids: _PieceIds, size: int, candidates: int) -> list[list[int]]:
-    """Reads a lexical table of Marian's; the same pair counts with its last probability."""
+    """Reads Marian's lexical table; of equal pairs the last one counts."""
     probabilities: list[dict[int, float]] = [{} for _ in range(size)]
     for number, fields in _fields(path):
         try:
@@ -135,10 +136,8 @@ def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_map(path: Path, ids: _PieceIds, size: int) -> tuple[list[list[int]], set[int]]:
-    """Reads a map of CTranslate2's.
-
-    The target pieces of an n-gram become candidates of its first piece: texts that hold the n-gram
-    have them, and some others, too.
+    """Reads CTranslate2's map. The target pieces of an n-gram become candidates of its first piece:
+    texts with the n-gram get them, and so do other texts with that piece.
     """
     lists: list[list[int]] = [[] for _ in range(size)]
     always: set[int] = set()
@@ -163,23 +162,24 @@ def _read_map(path: Path, ids: _PieceIds, size: int) -> tuple[list[list[int]], s
 
 
 def _read_binary(path: Path, config: TransformerConfig) -> tuple[list[list[int]], set[int]]:
-    """Reads a binary shortlist of Marian's, whose ids are those of its vocabulary."""
+    """Reads Marian's binary shortlist, with ids of Marian's vocabulary."""
     held = path.read_bytes()
     if len(held) < _HEADER.size:
-        raise ValueError(f"{path} is cut short: {len(held)} bytes.")
+        raise ValueError(f"{path} has only {len(held)} bytes, so it is cut short: copy it again.")
     _, _, frequent, _, num_offsets, num_ids = _HEADER.unpack_from(held)
     begin = _HEADER.size + 8 * num_offsets
     if len(held) != begin + 4 * num_ids:
         raise ValueError(
-            f"{path} has {len(held)} bytes, but its header speaks of {begin + 4 * num_ids}: copy "
-            "it again."
+            f"{path} has {len(held)} bytes, but its header says {begin + 4 * num_ids}: copy it "
+            "again."
         )
     offsets = np.frombuffer(held, "<u8", num_offsets, _HEADER.size)
     ids = np.frombuffer(held, "<u4", num_ids, begin).astype(np.int64)
     size = num_offsets - 1
     if not 0 <= size <= config.source_vocab_size or offsets[-1] != num_ids:
         raise ValueError(
-            f"{path} was made for {size} source ids, but the model has {config.source_vocab_size}."
+            f"{path} was made for {size} source ids, but the model has "
+            f"{config.source_vocab_size}: give the shortlist of this model."
         )
     if offsets[0] != 0 or (offsets[:-1] > offsets[1:]).any():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Makes a model's shortlist from sentences and their translations."""
+"""Shortlists learnt from sentences and their translations."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -41,7 +41,7 @@ def train_shortlist(
         candidates: How many target tokens a source token gets: the most probable ones of
             `train_model_1`.
         frequent: How many of the most frequent target tokens every text gets.
-        origin: What the manifest says that it was made from.
+        origin: Description of the source, recorded in the manifest.
 
     Raises:
         ValueError: The numbers of sources and targets differ, there are none, or a number is out
@@ -50,8 +50,8 @@ def train_shortlist(
     check_sizes(candidates, frequent)
     if len(sources) != len(targets) or not sources:
         raise ValueError(
-            f"a shortlist needs texts and as many translations, got {len(sources)} and "
-            f"{len(targets)}."
+            "a shortlist needs at least one text and as many translations as texts, got "
+            f"{len(sources)} texts and {len(targets)} translations."
         )
     step = -(-len(sources) // _MOST_PAIRS)
     pairs = [

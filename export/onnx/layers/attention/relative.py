@@ -1,5 +1,5 @@
-"""What is added to the scores of attention for distances, computed once in each run of a graph: the
-relative bias of a block or of all (Raffel et al. 2020), and what hides keys outside of a window.
+"""Biases of attention scores by distance, computed once in each run of a graph: relative biases
+(Raffel et al. 2020) and the masks of windows.
 """
 
 from collections.abc import Callable, Hashable
@@ -68,7 +68,7 @@ def step_bias(
 
 
 def with_bias(graph: GraphBuilder, mask: str, bias: str | None) -> str:
-    """Returns a mask that is added to scores with a bias that is added, too, if there is one."""
+    """Returns the sum of a mask and a bias, or the mask if there is no bias."""
     if bias is None:
         return mask
     return graph.shared(("with bias", mask, bias), lambda: graph.op("Add", mask, bias))
@@ -81,9 +81,8 @@ def _bias(
     where: Hashable,
     places: Callable[[], tuple[str, str]],
 ) -> str | None:
-    """Returns the biases of queries and keys, whose places int64 `(queries, 1)` and `(keys,)` are.
-
-    `where` tells these places from others.
+    """Returns the biases of queries and keys, given their places int64 `(queries, 1)` and
+    `(keys,)`. `where` identifies these places.
     """
     window = attention.config.window
     if relative is None and window is None:

@@ -26,8 +26,9 @@ def turned(
     Args:
         graph: The graph.
         attention: The layer.
-        places: Returns int32 `(rows,)`, the place of each row in its text, or `(1,)`, that of all.
-        attend: What follows, and all there is without rotary positions.
+        places: Returns int32 `(rows,)`, the place of each row in its text, or `(1,)`, the place of
+            all.
+        attend: Emits the attention that follows; without rotary positions nothing else is emitted.
     """
     if attention.config.rotary is None:
         return attend
@@ -50,7 +51,7 @@ def places_of_texts(
         ids: A value `(batch, length)`.
         mask: int32 `(batch, length)`, 1 for tokens.
         rows: The rows; None if they are all places, or all tokens.
-        only_tokens: Which of the two.
+        only_tokens: Whether the rows are all tokens, if `rows` is None.
     """
     places = graph.op("Expand", places_of_rows(graph, ids), graph.extended_shape(ids))
     places = graph.cast(graph.reshape(places, -1), "int32")

@@ -84,8 +84,8 @@ def prefill_attention(
         attention: The layer.
         number: Number of its block, whose cache is written from place 0 on.
         ids: The input of tokens `(rows, length)`.
-        may_group: Whether GroupQueryAttention may do all of it at once. Where nothing reads what is
-            attended to, but the cache alone, other operators leave it out; and it ends the process
+        may_group: Whether GroupQueryAttention may do all of it at once. Other operators are better
+            where only the cache is read, as they then skip the attention; and it ends the process
             if there are no rows.
         relative: The block's relative bias; None without.
     """

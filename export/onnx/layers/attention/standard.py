@@ -1,5 +1,5 @@
-"""Attention in standard operators, which hold every layer: keys of another width than values, and
-heads of queries that share keys and values.
+"""Attention in standard operators, for every layer: also if keys and values differ in width or
+heads of queries share keys and values.
 """
 
 import numpy as np

@@ -59,8 +59,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     AS_T5: {"special_ids": SpecialIds(decoder_start=SpecialIds.pad), "num_encoder_layers": 2},
 }
 FALLBACK = (
-    "key_dim ({key_dim}) is not value_dim ({value_dim}), as this package's attention operators "
-    "need it"
+    "key_dim ({key_dim}) differs from value_dim ({value_dim}), but this package's attention "
+    "operators need them to be equal"
 )
 # As with a vocabulary that is large enough for it.
 SCREENED = "screened"

@@ -59,6 +59,6 @@ def test_an_artefact_names_its_precision_and_refuses_what_has_no_operator(
     assert manifest.precision == "bfloat16"
     # More than float32's rounding, less than a plain error's.
     assert 1e-4 < manifest.max_difference < 0.3
-    with pytest.raises(ValueError, match=r"key_dim \(8\) is not value_dim \(5\).*'bfloat16'"):
+    with pytest.raises(ValueError, match=r"key_dim \(8\) differs from value_dim \(5\).*'bfloat16'"):
         other = make_model(key_dim=8, value_dim=5)
         export_onnx(other, tokenizer, tmp_path / "b", target="native", quantize="bfloat16")
