@@ -1,6 +1,5 @@
-"""The command `keras-transformer`: picks and runs the subcommand.
-
-An error becomes one line on stderr and an exit code.
+"""The command `keras-transformer`, which runs a subcommand and reports an error as one line on
+stderr and an exit code.
 """
 
 import os
@@ -17,8 +16,8 @@ from keras_transformer.suggestions import did_you_mean
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
     "train": "train a model on parallel text",
-    "distill": "train a small, fast model on what a trained one translates",
-    "import": "make a run of a model that another toolkit saved",
+    "distill": "train a small, fast model on the translations of a trained one",
+    "import": "convert a model of another toolkit to a run",
     "update-vocabulary": "add words to the vocabulary of a run",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
@@ -31,7 +30,7 @@ COMMANDS = {
     "serve": "answer over REST and gRPC, as TensorFlow Serving does",
     "evaluate": "translate a test set and score it with BLEU and chrF",
     "score": "give the log-probabilities of given translations",
-    "tokenize": "write the pieces or ids of the lines of standard input, or read them back",
+    "tokenize": "tokenize the lines of standard input, or detokenize them",
     "plot": "draw learning curves, attention, masks, positions or a corpus",
 }
 # Commands whose module is not `commands.NAME`.

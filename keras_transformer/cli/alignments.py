@@ -14,7 +14,7 @@ class AligningTranslator:
     """Translates lines and aligns the words of each translation with those of its source.
 
     Args:
-        translator: What translates, by sentence or not.
+        translator: A translator, of sentences or of whole texts.
     """
 
     def __init__(self, translator: TextTranslator | SentenceTranslator) -> None:
@@ -70,7 +70,7 @@ class AligningTranslator:
 
 
 def _in_turn(gaps: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Returns a line's gaps and parts as they stand in it; it ends with a gap."""
+    """Returns a line's gaps and parts in order; the last is a gap."""
     return [piece for pair in zip(gaps, (*parts, ""), strict=True) for piece in pair][:-1]
 
 
@@ -78,8 +78,8 @@ def _first_words(pieces: Sequence[str], after: str = "") -> list[int]:
     """Returns the number of the word that each piece of a line begins with, counted from 0.
 
     Args:
-        pieces: What the line is made of; without a space between them two share a word.
-        after: What stands before them.
+        pieces: The pieces of a line; two pieces without a space between them share a word.
+        after: The text before them.
     """
     found, words, last = [], len(after.split()), after[-1:]
     for piece in pieces:
@@ -97,7 +97,7 @@ def _goes_on(last: str, text: str) -> bool:
 def _carried_pairs(
     passage: Passage, sources: Sequence[int], gaps: Sequence[str], targets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yields the pairs of what went around the model: a word and the same word.
+    """Yields the alignments of words that were copied around the model.
 
     Args:
         passage: The line.

@@ -1,6 +1,5 @@
-"""Opens a translator from a directory.
-
-An exported artefact runs on onnxruntime, without importing TensorFlow; a training run on Keras.
+"""Opens a translator from a directory: an exported artefact on onnxruntime, without TensorFlow, or
+a training run on Keras.
 """
 
 import sys
@@ -112,8 +111,8 @@ def open_whole_text_translator(
     check_finished_run(directory)
     limit_threads(runtime.threads)
     print(
-        f"{directory} is a training run: TensorFlow starts first, which takes a while. "
-        "`keras-transformer export` writes what translates at once.",
+        f"{directory} is a training run: TensorFlow has to start first, which takes a while. An "
+        "artefact written by `keras-transformer export` starts at once.",
         file=sys.stderr,
         flush=True,
     )
@@ -136,7 +135,8 @@ def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
     """Reads the source and the target tokenizer of an artefact or a run, without its model.
 
     Raises:
-        FileNotFoundError: The directory or a file in it is missing, or it is neither of the two.
+        FileNotFoundError: The directory or a file in it is missing, or it is neither an artefact
+            nor a run.
         ValueError: The manifest or a tokenizer is damaged.
     """
     if not (directory / "manifest.json").is_file():
@@ -183,17 +183,19 @@ def load_run(directory: Path) -> tuple[Any, Any, Any]:
 
 
 def check_finished_run(directory: Path) -> None:
-    """Refuses what is no training run or one that has no model yet, before TensorFlow is loaded."""
+    """Checks, before TensorFlow is loaded, that a directory is a training run with a finished
+    model.
+    """
     check_run(directory, or_export=False)
     RunDirectory(directory).check_finished()
 
 
 def check_run(directory: Path, *, or_export: bool = True) -> None:
-    """Refuses what is no training run.
+    """Checks that a directory is a training run.
 
     Args:
-        directory: What is given as one.
-        or_export: Whether an exported artefact would have done, too, for the message.
+        directory: The directory.
+        or_export: Whether the message should name an exported artefact as well.
     """
     if not directory.is_dir():
         wanted = "a training run or an export" if or_export else "a training run"

@@ -1,5 +1,5 @@
-"""The corpus that the data flags name: the demo's, parallel files, TSV, a TFDS data set, or shards
-that `prepare` wrote.
+"""The corpus that the data flags name: the demo, parallel files, TSV, a TFDS data set, or shards
+written by `prepare`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,9 +32,9 @@ class DataOptions(TextFiles):
         prepared: Directory that `keras-transformer prepare` wrote (prepared).
         demo_size: Number of sentence pairs, 100 to 40,000 (demo).
         general_source: Source text of which a sample is mixed into the training pairs, so that a
-            model that is fine-tuned (--init) keeps what it knows (files, tsv).
+            fine-tuned model (--init) does not forget (files, tsv).
         general_target: Target text, line by line with it, as many files.
-        general_share: Share of that sample among the training pairs.
+        general_share: Fraction of the training pairs that this sample makes up.
         **file_fields: Fields of `TextFiles`, which name files of parallel text (files, tsv).
     """
 
@@ -67,7 +67,7 @@ class DataOptions(TextFiles):
             )
         if self.general_source and self.data not in ("files", "tsv"):
             raise ValueError(
-                f"--general-source is mixed into text of files or tsv, but --data is {self.data}."
+                f"--general-source needs --data files or tsv, but --data is {self.data}."
             )
         with flags_in_errors(DataOptions):
             check_share(self.general_share)
@@ -79,7 +79,7 @@ class DataOptions(TextFiles):
         return bool(self.valid_source or self.valid_tsv) or self.data == "demo"
 
     def _refuse_flags_of_other_kinds(self) -> None:
-        """A flag that would silently do nothing is a mistake: name it."""
+        """Raises an error that names a flag which would have no effect."""
         owners = {
             "train_source": "files",
             "train_target": "files",
@@ -142,7 +142,9 @@ def read_corpus(options: DataOptions) -> Corpus:
             is prepared and has no text.
     """
     if options.data == "prepared":
-        raise ValueError("a prepared corpus holds ids, no text: name the text it was made from.")
+        raise ValueError(
+            "a prepared corpus holds ids instead of text: give the text that it was made from."
+        )
     if options.data == "demo":
         from keras_transformer.data.sources.demo import demo_corpus
 

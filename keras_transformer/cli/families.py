@@ -1,6 +1,4 @@
-"""The family of the model in a directory, told before anything of it is loaded, and the commands
-that it is for.
-"""
+"""The family of the model in a directory, read before the model is loaded, and its commands."""
 
 import json
 from pathlib import Path
@@ -21,7 +19,7 @@ _WITH_HEAD = {
 def require_family(directory: Path, wanted: FamilyName, head: EncoderHead | None = None) -> None:
     """Refuses a directory whose model is of another family, or has another head.
 
-    One whose family cannot be read passes: what opens it says what is wrong with it.
+    A directory whose family cannot be read passes: opening it reports the mistake.
 
     Args:
         directory: A training run or an exported artefact.

@@ -16,7 +16,7 @@ def standard_input(command: str) -> BinaryIO:
     """Returns standard input; raises `ValueError` if the command was started without it."""
     if sys.stdin is None:
         raise ValueError(
-            f"standard input is closed: {command} reads the text there, `< input.txt`."
+            f"standard input is closed: {command} reads its text there, as with `< input.txt`."
         )
     return sys.stdin.buffer
 
@@ -67,13 +67,13 @@ def read_paragraphs(stream: BinaryIO, block_lines: int) -> Iterator[list[str]]:
 def answer_before_error(
     answer: Callable[..., _Answer], lines: Sequence[str], *others: Sequence[str] | None
 ) -> tuple[_Answer | None, ValueError | None]:
-    """Answers a block's lines, or those before the first one that cannot be answered.
+    """Answers the lines of a block up to the first line with an error.
 
     Args:
-        answer: Takes lines and what belongs to them. An error about a line has its `index`, and
-            may not be about the first bad one: lines are checked for one thing after another.
+        answer: Takes lines and the values of `others` for them. An error about a line has its
+            `index`; it need not be about the first bad line, as each check covers all lines.
         lines: The block, not empty.
-        *others: What belongs to each line, or None, which `answer` gets as well.
+        *others: Further arguments of `answer`: a value for each line, or None.
 
     Returns:
         The answer, None if the first line is bad; and the error about the first bad line, if any.
@@ -94,7 +94,7 @@ def answer_before_error(
 
 
 class Prefixes:
-    """What the translations of the lines begin with.
+    """The prefixes that the translations of the lines begin with.
 
     Args:
         prefix: One for all lines; none if it is empty.

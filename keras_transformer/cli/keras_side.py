@@ -1,6 +1,5 @@
-"""Loads the training code, which needs TensorFlow, for the command line: late, and without noise.
-
-If TensorFlow is missing, the error names the extra to install.
+"""Imports the training code, which needs TensorFlow, only when a command uses it. If TensorFlow is
+missing, the error names the extra to install.
 """
 
 import os
@@ -17,7 +16,7 @@ from keras_transformer.messages import without_start_messages
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadOptions:
-    """What a command may use of this machine.
+    """The threads that a command may use.
 
     Args:
         threads: Threads that compute; one for each core that the process may use if not given.
@@ -62,7 +61,8 @@ def require_training() -> None:
 
 
 def limit_threads(threads: int | None = None) -> None:
-    """Has TensorFlow start this many threads, or no more than the quota allows, where one holds.
+    """Limits TensorFlow's threads to this number, or to the CPU quota of the process if there is
+    one.
 
     It reads these variables when it first computes, and knows affinities alone by itself.
     """
@@ -75,5 +75,6 @@ def limit_threads(threads: int | None = None) -> None:
 
 def _missing(name: str | None) -> ImportError:
     return ImportError(
-        f"models that are not exported need {name}: install it with `{install_command('train')}`."
+        f"running a model that is not exported needs {name}: install it with "
+        f"`{install_command('train')}`."
     )

@@ -1,4 +1,4 @@
-"""The treatment of lines that are too long or have several sentences, on the command line."""
+"""Splitting, cutting or refusing lines that are too long or have several sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from keras_transformer.translation.translator import TextTranslator
 
 @dataclass(frozen=True, kw_only=True)
 class LineOptions:
-    """Lines that are too long or have several sentences.
+    """How to treat lines that are too long or have several sentences.
 
     Args:
         max_source_length: Most tokens translated as one text.
@@ -21,10 +21,10 @@ class LineOptions:
             "cut" drops the end of the line and says so.
         language: Code of the source language (ISO 639-1), for its abbreviations, with --long-lines
             split.
-        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
-            around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
-            in one of a hundred of its training lines, and everything if that is unknown.
-            Words in letters that the vocabulary lacks are copied, too, unless all is translated.
+        letterless: Text without letters (numbers, list markers, runs of symbols): "copy" keeps it
+            out of the model, "translate" lets the model translate it; "auto" copies the kinds found
+            in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
+            with "translate", words in letters that the vocabulary lacks are copied, too.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH
@@ -67,7 +67,9 @@ class LineOptions:
 
 
 def places_taken(translator: TextTranslator | SentenceTranslator, lines: Sequence[str]) -> int:
-    """Returns how many of a translator's inputs lines are, by which samples count places."""
+    """Returns how many inputs of the translator the lines make up; samples are numbered by
+    inputs.
+    """
     if isinstance(translator, SentenceTranslator):
         return translator.count_parts(lines)
     return len(lines)

@@ -1,6 +1,5 @@
-"""The flags of a subcommand, made from the fields of dataclasses.
-
-A command line and a YAML file become a checked instance of each dataclass.
+"""The flags of a subcommand, made from the fields of dataclasses: a command line and a YAML file
+become a checked instance of each.
 """
 
 import dataclasses
@@ -166,7 +165,7 @@ class CommandParser:
         return choices(self._types[keys[flag]]) if flag in keys else ()
 
     def _shown(self, key: str) -> str:
-        """Returns what the user types: a flag, or the bare name of a positional."""
+        """Returns a key as the user types it: a flag, or the bare name of a positional."""
         return key if key in self._positionals else flag_of(key)
 
     def _explain(self, message: str, arguments: Sequence[str]) -> str:

@@ -75,11 +75,11 @@ def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
 
     Args:
         run: What is trained.
-        adapts: Whether only low-rank products learn.
+        adapts: Whether only the low-rank matrices of LoRA are trained.
 
     Raises:
         FileNotFoundError: The run to start from is missing.
-        ValueError: The preset is of another family, or the run to start from is none.
+        ValueError: The preset is of another family, or the directory to start from is not a run.
     """
     presets = presets_of(run.task)
     if run.preset is not None and run.preset not in presets:
@@ -106,8 +106,8 @@ def train_on_texts(
         given: The parsed flags.
         run: The run's own.
         tokenizers: One existing tokenizer, twice; None to train one.
-        options: How to train, as far as it is asked for.
-        recipe: What decides the rest.
+        options: The training options that were given.
+        recipe: The recipe that decides the rest.
         overrides: Fields of the model's config.
     """
     require_training()
@@ -128,7 +128,7 @@ def train_on_texts(
     flags = read_fields(given, TextFlags)
     flags.check(run.task)
     if run.task == "embed":
-        options.check_own_loss("embed, which tells each text from all others of its batch")
+        options.check_own_loss("embed, which distinguishes each text from all others of its batch")
     text_options = read_fields(given, TextOptions)
     text_options.check(run.task)
     if given.data == "prepared":
@@ -166,7 +166,7 @@ def train_on_texts(
 
 
 def _refuse_other_data(given: Namespace, task: str) -> None:
-    """A flag that would silently do nothing is a mistake: name it."""
+    """Raises an error that names a flag which would have no effect."""
     if given.data not in ("demo", "tsv", "tfds", "prepared"):
         raise ValueError(f"--data {given.data} is for --task translation, not for {task}.")
     owners = dict.fromkeys(_OF_TRANSLATION, "translation")

@@ -46,7 +46,7 @@ class TextLineOptions:
 
 
 class TextModel(Protocol):
-    """What a command needs of a model to find long lines."""
+    """The interface of a model by which commands find long lines."""
 
     @property
     def max_text_length(self) -> int | None:
@@ -59,7 +59,7 @@ class TextModel(Protocol):
 
 
 class CountedLines(NamedTuple):
-    """A `TextModel` of which commands know no more."""
+    """A `TextModel` made of two functions."""
 
     max_text_length: int | None
     text_lengths: Callable[[Sequence[str]], list[int]]
@@ -76,10 +76,10 @@ def answer_lines(
 
     Args:
         command: Name of the command.
-        model: What answers.
+        model: The model, which finds long lines.
         options: How lines are read.
         answer: Takes lines and returns lines of output, in order.
-        as_json: Answers in its place if JSON lines are read.
+        as_json: Used instead of `answer` if JSON lines are read.
 
     Raises:
         ValueError: A line cannot be answered; what came before it is written.

@@ -37,8 +37,8 @@ def open_encoder(
         **limits: `max_text_length` and `long_texts`, as for `TextUnderstanding`.
 
     Raises:
-        FileNotFoundError: The directory is missing or is neither of the two.
-        ImportError: A training run, and the extra [train] is not installed.
+        FileNotFoundError: The directory is missing, or is neither an artefact nor a training run.
+        ImportError: It is a training run, and the extra [train] is not installed.
         ValueError: The model is of another family or has another head, a provider is missing or
             cannot run the artefact, or providers are given for a run.
     """
@@ -100,8 +100,8 @@ def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:
     check_finished_run(directory)
     limit_threads(runtime.threads)
     print(
-        f"{directory} is a training run: TensorFlow starts first, which takes a while. "
-        "`keras-transformer export` writes what answers at once.",
+        f"{directory} is a training run: TensorFlow has to start first, which takes a while. An "
+        "artefact written by `keras-transformer export` starts at once.",
         file=sys.stderr,
         flush=True,
     )

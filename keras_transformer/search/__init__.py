@@ -1,1 +1,1 @@
-"""What a search is, for every engine: options, random numbers, checks of requests."""
+"""The parts of a search that all engines share: options, random numbers and checks of requests."""

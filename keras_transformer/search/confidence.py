@@ -1,5 +1,5 @@
-"""Low confidence: whether the mean log-probability of a translation's tokens is below a threshold
-calibrated on validation sentences, or without scores, whether it shows signs of babble.
+"""Low confidence of a translation: a mean log-probability per token below a threshold calibrated on
+validation sentences or, without scores, signs of babble.
 """
 
 import math
@@ -42,7 +42,7 @@ def looks_like_babble(source: Sequence[int], ids: Sequence[int], *, is_cut: bool
 
 
 def _copies_in_a_row(ids: Sequence[int]) -> int:
-    """Returns how often one row of tokens stands behind itself at most, 1 for not at all."""
+    """Returns the most times that a sequence of tokens occurs in a row; 1 if none is repeated."""
     if len(ids) - len(set(ids)) < _MOST_COPIES:
         return 1
     most = 0

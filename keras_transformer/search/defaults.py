@@ -1,6 +1,6 @@
-"""The options of a search where several sources give them: those of the caller first, then those
-that the model was imported with, then the defaults of `SearchOptions`. Translators, commands,
-exports and the server ask here.
+"""Search options from several sources, merged for translators, commands, exports and the server:
+those of the caller first, then those that the model was imported with, then the defaults of
+`SearchOptions`.
 """
 
 import functools
@@ -14,7 +14,7 @@ _OF_SAMPLES = ("temperature", "top_k", "top_p")
 
 
 def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields of `SearchOptions` that a caller or the model decides.
+    """Returns the fields of `SearchOptions` that the caller or the model sets.
 
     A default of the model gives way where it contradicts what was given: its beams if samples are
     wanted, how it draws samples if none are, its shortest translation if a given limit is lower,
@@ -22,7 +22,7 @@ def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
 
     Args:
         own: The model's own defaults; empty unless another toolkit gave it some.
-        given: What the caller asks for.
+        given: The caller's options.
 
     Example:
         >>> with_defaults({"beam_size": 4, "min_length": 10}, {"max_length": 8})
@@ -69,7 +69,9 @@ def check_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
         for sample in (False, True):
             SearchOptions(**with_defaults(own, {"sample": sample}))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the search that the model came with is not valid: {error}") from error
+        raise ValueError(
+            f"the search options of the imported model are not valid: {error}"
+        ) from error
     return dict(own)
 
 

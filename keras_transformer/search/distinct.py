@@ -1,5 +1,5 @@
-"""Hypotheses of one source with distinct texts: different tokens may spell the same text, each row
-with a score of its own, and the best of them stays.
+"""Removal of duplicate hypotheses: different tokens may spell the same text, of which only the
+best-scored hypothesis is kept.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ def distinct(
 
     Args:
         found: The hypotheses of each source, best first.
-        options: What was asked for; samples, which are drawn one by one, may repeat a text.
+        options: The search's options; samples, which are drawn one by one, may repeat a text.
     """
     if options.sample or options.num_hypotheses == 1:
         return [list(own) for own in found]
@@ -54,12 +54,12 @@ def filled_up(
     size: HypothesisSize | None,
     search: SearchAgain,
 ) -> list[list[Hypothesis]]:
-    """Does as `distinct`, and where texts repeat fills up with those of wider searches.
+    """Removes duplicates as `distinct` does, and replaces them with texts of wider searches.
 
     Args:
         found: The hypotheses of each source, of a search with `as_many_as_kept`.
-        options: What was asked for.
-        size: What a hypothesis holds, for wider searches to fit into memory; None for no bound.
+        options: The search's options.
+        size: Memory of a hypothesis, which bounds wider searches; None for no bound.
         search: Searches again.
 
     Returns:

@@ -1,5 +1,5 @@
-"""Checks of texts and their lengths before a search. They need neither Keras nor TensorFlow, so
-that every engine refuses the same texts with the same words.
+"""Checks of texts and their lengths before a search, the same for every engine; they need neither
+Keras nor TensorFlow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
 
 
 class SourceLimit:
-    """What happens to sources that are longer than a translator accepts.
+    """How to treat sources that are longer than a translator accepts.
 
     Args:
         max_source_length: Most tokens of a source, without eos; no limit if None.

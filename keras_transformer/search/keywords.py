@@ -1,5 +1,5 @@
 """The fields of `SearchOptions` as typed keyword arguments, for editors and type checkers; a test
-compares both.
+compares the two.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ class SearchKeywords(TypedDict, total=False):
 
 
 class TranslateKeywords(SearchKeywords, total=False):
-    """What `TextTranslator.translate` takes besides texts."""
+    """The keyword arguments of `TextTranslator.translate`."""
 
     target_prefixes: Sequence[str] | None
     replace_unk: bool
 
 
 class NBestKeywords(SearchKeywords, total=False):
-    """What `TextTranslator.translate_n_best` takes besides texts."""
+    """The keyword arguments of `TextTranslator.translate_n_best`."""
 
     target_prefixes: Sequence[str] | None
     return_attention: bool

@@ -1,5 +1,5 @@
-"""The memory that a search needs, bounded before any work: keys and values of a sentence's
-hypotheses and the logits of a step, against what the machine has.
+"""The memory bound of searches, checked before any work: the keys, values and logits of a
+sentence's hypotheses against the memory that is available.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _ROOT = Path("/")
 
 
 class HypothesisSize(NamedTuple):
-    """What a search holds of one hypothesis.
+    """The memory that a search needs for one hypothesis.
 
     Attributes:
         token_bytes: Keys and values of one of its tokens in all blocks.
@@ -53,9 +53,9 @@ class HypothesisSize(NamedTuple):
             limit = limit_bytes()
             name = "num_hypotheses" if options.sample else "beam_size"
             raise ValueError(
-                f"{name}={rows} would hold {_size(own * rows)} for each sentence, more than the "
-                f"limit of {_size(limit)}: {name} may be {max(1, limit // own)} here, or more with "
-                "a smaller max_length."
+                f"{name}={rows} would need {_size(own * rows)} for each sentence, more than the "
+                f"limit of {_size(limit)}: give {name} of at most {max(1, limit // own)}, or a "
+                "smaller max_length."
             )
 
     def holds(self, options: SearchOptions) -> bool:
@@ -81,8 +81,8 @@ class HypothesisSize(NamedTuple):
         limit = limit_bytes()
         if own * batch_tokens > limit:
             raise ValueError(
-                f"batch_tokens={batch_tokens} would hold {_size(own * batch_tokens)}, more than "
-                f"the limit of {_size(limit)}: it may be {max(1, limit // own)} here."
+                f"batch_tokens={batch_tokens} would need {_size(own * batch_tokens)}, more than "
+                f"the limit of {_size(limit)}: give at most {max(1, limit // own)}."
             )
 
 

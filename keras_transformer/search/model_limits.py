@@ -1,6 +1,5 @@
-"""Checks of token ids, prefixes and lengths against a model's vocabularies and positions, before a
-search. They need neither Keras nor TensorFlow, so that every engine refuses the same requests with
-the same words.
+"""Checks of token ids, prefixes and lengths against a model's vocabularies and positions before a
+search, the same for every engine; they need neither Keras nor TensorFlow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,7 +115,7 @@ def _start(special_ids: SpecialIds) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelLimits:
-    """Sizes that bound what may be asked of a model.
+    """The sizes of a model that limit requests.
 
     Args:
         source_vocab_size: Number of source ids.
@@ -127,7 +126,7 @@ class ModelLimits:
         source_begins: How many tokens stand before a source: marks, such as that of its language.
         source_ends: How many tokens stand behind a source: its eos, and a mark of its language.
         target_begins: How many tokens a translation begins with: marks.
-        hypothesis: What a search holds of a hypothesis; not bounded if None.
+        hypothesis: Memory that a search needs for a hypothesis; not bounded if None.
     """
 
     source_vocab_size: int
@@ -166,7 +165,9 @@ class ModelLimits:
         return most if self.source_positions is None else min(most, self.source_positions)
 
     def longest_target(self, most: int) -> int:
-        """Does as `longest_source` for a given translation."""
+        """Returns the most tokens of a given translation, marks and end token excluded: `most` or
+        fewer.
+        """
         if self.max_positions is None:
             return most
         return min(most, self.max_positions - self.target_begins - 1)
@@ -204,7 +205,7 @@ class ModelLimits:
     def check_search(
         self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
     ) -> tuple[SearchOptions, list[int], IdRows]:
-        """Checks what a search is asked for.
+        """Checks the sources, options and prefixes of a search.
 
         Args:
             sources: Ids of each source, without begin and end tokens.

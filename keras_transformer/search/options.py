@@ -1,5 +1,5 @@
-"""A search's options and results, and the length penalty: the same for the Keras side and the
-onnxruntime loop, so nothing here needs Keras, TensorFlow or numpy.
+"""The options and results of a search and the length penalty, the same for Keras and onnxruntime;
+nothing here needs Keras, TensorFlow or numpy.
 """
 
 import dataclasses

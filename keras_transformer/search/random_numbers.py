@@ -1,5 +1,5 @@
-"""The random numbers of samples: the same for the Keras side and the onnxruntime loop, however
-sentences are batched. Needs numpy only.
+"""The random numbers of samples: the same for Keras and onnxruntime, however sentences are batched.
+Needs numpy only.
 """
 
 import secrets

@@ -22,8 +22,8 @@ def check_stop(stop: Any) -> tuple[str, ...]:
     """Returns stop strings as a tuple; one string is one stop.
 
     Raises:
-        TypeError: They are no strings.
-        ValueError: One is empty, too long or no valid Unicode, or there are too many.
+        TypeError: They are not strings.
+        ValueError: One is empty, too long or not valid Unicode, or there are too many.
     """
     rows = (stop,) if isinstance(stop, str) else stop
     if isinstance(rows, bytes) or not isinstance(rows, Iterable):
@@ -49,7 +49,7 @@ def check_stop_tokens(stop_tokens: Any) -> tuple[int, ...]:
     """Returns stop tokens as a tuple of plain integers.
 
     Raises:
-        TypeError: They are no integers.
+        TypeError: They are not integers.
         ValueError: One is negative, or there are too many.
     """
     try:
@@ -153,10 +153,10 @@ class Stops:
     Args:
         stop: Stop strings.
         stop_tokens: Tokens that end a text.
-        stream: Makes what decodes ids one by one; None if only ids are known.
+        stream: Makes a decoder of single ids; None if only ids are known.
 
     Raises:
-        ValueError: There are stop strings and nothing that decodes.
+        ValueError: There are stop strings, but no `stream` to decode ids.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class Stops:
     ) -> None:
         if stop and stream is None:
             raise ValueError(
-                f"stop {list(stop)} needs the texts of ids, which a model alone does not know: "
-                "call a Generator, OnnxGenerator, Translator or OnnxTranslator, or give "
-                "stop_tokens."
+                f"stop={list(stop)} needs a tokenizer, which a model alone does not have: call a "
+                "Generator, OnnxGenerator, Translator or OnnxTranslator, or give stop_tokens "
+                "instead."
             )
         self._stop, self._stop_tokens = stop, frozenset(stop_tokens)
         self._new_stream = stream if stop else None

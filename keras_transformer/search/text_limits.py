@@ -34,7 +34,7 @@ class LongTextError(ValueError):
 
 
 class LengthLimit:
-    """What happens to texts that are longer than a model takes.
+    """How to treat texts that are longer than a model accepts.
 
     Args:
         max_text_length: Most tokens of a text, without special ones; no limit if None.
@@ -73,7 +73,8 @@ class LengthLimit:
         return [list(row[: self.length]) for row in self._checked(rows)]
 
     def fit_prompts(self, rows: IdRows, kept: int | None) -> list[list[int]]:
-        """As `fit`, but drops the beginning: a text goes on from the prompt's end.
+        """Returns the prompts, cut like `fit` but at the beginning, since a text continues the
+        prompt's end.
 
         Args:
             rows: The prompts.
@@ -153,7 +154,7 @@ def check_text_ids(
         name: What messages call the row.
 
     Raises:
-        ValueError: It holds a special id that no text gives.
+        ValueError: It holds a special id that does not come from text.
     """
     wrong = special_ids.added_to_text.intersection(row)
     if wrong:
@@ -167,7 +168,7 @@ def plain_rows(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Returns rows of ids as lists of plain integers.
 
     Raises:
-        TypeError: One of them is no row of integers.
+        TypeError: One of them is not a row of integers.
     """
     plain = []
     for number, row in enumerate(rows):

@@ -184,7 +184,7 @@ def test_a_key_that_the_answer_writes_is_refused(run_cli, model, command: str) -
     written = run_cli(command, model, "--jsonl", stdin=_line(command).encode()).out
     result = run_cli(command, model, "--jsonl", stdin=written.encode())
     assert (result.code, result.out) == (1, "")
-    assert "is one that the answer writes: rename it" in result.err
+    assert "is reserved for the answer: rename it" in result.err
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"translate", "score", "tokenize"}))

@@ -109,7 +109,7 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
         ("--task masked-lm --data prepared --prepared no", "no is not a prepared corpus, or"),
         (
             "--task masked-lm --data prepared --prepared a --vocab-size 9",
-            "--vocab-size was decided when the corpus was prepared",
+            "--vocab-size cannot be changed after the corpus was prepared",
         ),
         ("--task masked-lm --data tfds", "--data tfds needs --tfds-name."),
         ("--task tag --data tfds --tfds-name a", "--data tfds is not for --task tag: give"),

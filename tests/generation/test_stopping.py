@@ -119,7 +119,7 @@ def test_a_stream_with_a_stop_ends_its_search(onnx: OnnxGenerator) -> None:
 
 
 def test_a_model_alone_knows_no_texts(keras_side: Generator) -> None:
-    with pytest.raises(ValueError, match=r"stop \['x'\] needs the texts of ids"):
+    with pytest.raises(ValueError, match=r"stop=\['x'\] needs a tokenizer"):
         keras_side.model.generate([[5, 6]], stop="x")
     found = keras_side.model.generate([[5, 6]], max_length=4, strip_prompt=True)
     ended = keras_side.model.generate(

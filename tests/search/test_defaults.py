@@ -53,5 +53,7 @@ def test_a_model_without_defaults_has_ours() -> None:
     "own", [{"beams": 4}, {"beam_size": 0}, {"beam_size": "4"}, {"top_p": 2.0}], ids=str
 )
 def test_damaged_defaults_are_refused(own: dict) -> None:
-    with pytest.raises(ValueError, match="the search that the model came with is not valid: "):
+    with pytest.raises(
+        ValueError, match="the search options of the imported model are not valid: "
+    ):
         check_defaults(own)

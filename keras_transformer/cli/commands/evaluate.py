@@ -84,7 +84,7 @@ def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
             f"lines, {options.reference} has {len(references)}."
         )
     if not sources:
-        raise ValueError(f"{options.source} is empty: nothing to evaluate.")
+        raise ValueError(f"{options.source} is empty: give a file with sentences to translate.")
     return sources, references
 
 

@@ -22,7 +22,7 @@ from keras_transformer.search.options import SearchOptions
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """What is written, and where.
+    """The format of the export and its directory.
 
     Args:
         output: Directory to write; it gets this name only when its content has been checked. A

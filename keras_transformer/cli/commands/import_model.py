@@ -1,4 +1,4 @@
-"""`keras-transformer import`: makes a run directory of a model that another toolkit saved."""
+"""`keras-transformer import`: converts a model of another toolkit to a run directory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from keras_transformer.cli.parser import CommandParser, read_fields
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """Where the run is written.
+    """The run to write.
 
     Args:
         output: Run directory to write.
@@ -49,8 +49,8 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser(
         "import",
-        "Make a run directory of a model that another toolkit saved: Marian's, CTranslate2's, or "
-        "one of Hugging Face's that docs/import.md lists. Nothing is downloaded.",
+        "Convert a model of another toolkit to a run directory: a model of Marian, CTranslate2, "
+        "or one of those of Hugging Face that docs/import.md lists. Nothing is downloaded.",
     )
     parser.add_positional("model", "Directory that holds the model's files.")
     parser.add_fields(ImportOptions, title="output")

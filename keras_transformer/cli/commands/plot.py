@@ -105,10 +105,10 @@ class BatchOptions:
     """How the sentences are cut into tokens and batches.
 
     Args:
-        run: Training run, or export, whose vocabulary to use; one is trained on the corpus where
-            not given.
-        vocab_size: Pieces of that vocabulary, joint for both languages (default: 8000, for the demo
-            2000).
+        run: Training run, or export, whose vocabulary to use; if not given, one is trained on the
+            corpus.
+        vocab_size: Size of that vocabulary in tokens, joint for both languages (default: 8000, for
+            the demo 2000).
         max_length: Longest sentence in tokens; longer pairs are left out.
         batch_tokens: Most padded tokens of one side in a batch.
     """
@@ -264,16 +264,17 @@ def _draw_corpus(given: Any) -> "Figure":
 
 
 def _refuse_unread(options: BatchOptions, data: DataOptions) -> None:
-    """A flag that would silently do nothing is a mistake: name it."""
+    """Raises an error that names a flag which would have no effect."""
     if options.run is not None and options.vocab_size is not None:
         raise ValueError(
-            "--vocab-size is of a vocabulary that is trained, and --run gives one: leave one of "
-            "them out."
+            "--vocab-size is for training a vocabulary, but --run gives a trained one: leave one "
+            "of the two out."
         )
     for name in ("valid_source", "valid_target", "valid_tsv"):
         if getattr(data, name):
             raise ValueError(
-                f"{flag_of(name)} is not drawn, only the training pairs are: leave it out."
+                f"{flag_of(name)} has no effect, since only the training pairs are drawn: leave "
+                "it out."
             )
 
 

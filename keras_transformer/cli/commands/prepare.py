@@ -43,8 +43,8 @@ class TextsToPrepare(TextFiles):
                 raise ValueError(f"--{split}-tsv replaces --{split}-source: give one of them.")
             if (source or tsv) and (self.train_text or self.valid_text):
                 raise ValueError(
-                    f"--{split}-{'source' if source else 'tsv'} is of pairs, and single texts are "
-                    "given too: prepare them apart."
+                    f"--{split}-{'source' if source else 'tsv'} gives pairs, but single texts are "
+                    "given too: prepare them separately."
                 )
         for name in ("source_column", "target_column"):
             if getattr(self, name) != getattr(TextFiles, name) and not self.train_tsv:

@@ -24,9 +24,9 @@ class TokenizeOptions:
     Args:
         side: Whose vocabulary: that of the "source" or of the "target" language.
         ids: Token ids rather than pieces, without begin and end tokens.
-        detokenize: The way back: read pieces (ids with --ids), separated by spaces, write text.
-        jsonl: Read a JSON object a line and write it again with the answer: of a "text" its
-            "pieces" (with --ids its "ids"), or the other way with --detokenize.
+        detokenize: Convert pieces (ids with --ids), separated by spaces, back to text.
+        jsonl: Read a JSON object a line and write it again with the answer: the "pieces" (with
+            --ids the "ids") of a "text", or the reverse with --detokenize.
     """
 
     side: Literal["source", "target"] = "source"

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     run = read_fields(given, RunOptions)
     model = _translation(given, run) if run.task == "translation" else _on_texts(given, run)
     if run.dry_run:
-        print("nothing was written: leave --dry-run out to train")
+        print("nothing was written: run the command without --dry-run to train")
         return 0
     print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
     return 0
@@ -94,7 +94,7 @@ def _translation(given: Namespace, run: RunOptions) -> Any:
 
 
 def _recipe(data: DataOptions, run: RunOptions) -> Recipe:
-    """Returns what decides a translation's options that are not given."""
+    """Returns the recipe that fills in the options which are not given."""
     begun = None
     if run.whole_start is not None:
         check_finished_run(run.whole_start)
@@ -125,7 +125,7 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
 
 
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
-    """Refuses what only the tasks on single texts read."""
+    """Refuses flags that only the tasks on single texts read."""
     for name in ("train_text", "valid_text", "train_jsonl", "valid_jsonl"):
         if given[name]:
             what = "plain text" if name.endswith("text") else "of single texts"
@@ -216,20 +216,20 @@ def _train(
 
 @contextmanager
 def _advice_when_interrupted(output: Path) -> Iterator[None]:
-    """Makes Ctrl-C and SIGTERM print how the run is continued, and from where."""
+    """Makes Ctrl-C and SIGTERM print how to continue the run, and from which update."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
         kept = list_to_resume(RunDirectory(output).checkpoints)
-        advice = "there is no checkpoint yet, the same command with --resume starts again"
+        advice = "no checkpoint was written yet: run the same command with --resume to start again"
         if kept:
             step = checkpoint_step(kept[-1])
-            advice = f"the same command with --resume goes on after update {step:,}"
+            advice = f"run the same command with --resume to continue after update {step:,}"
         raise type(interrupt)(f": {advice}.") from interrupt
 
 
 def _refuse_vocabulary(data: str, run: RunOptions) -> None:
-    """Refuses flags of the vocabulary if something else already decides it."""
+    """Refuses flags of the vocabulary if it is already fixed by another flag."""
     given = [
         f"--{name.replace('_', '-')}"
         for name in ("vocab_size", "tokenizer_type", "joint_vocabulary")
@@ -239,20 +239,19 @@ def _refuse_vocabulary(data: str, run: RunOptions) -> None:
         given.append("--tokenizer")
     if data == "prepared" and given:
         raise ValueError(
-            f"{given[0]} was decided when the corpus was prepared: leave it out, or prepare the "
-            "corpus again."
+            f"{given[0]} cannot be changed after the corpus was prepared: leave it out, or "
+            "prepare the corpus again."
         )
     # Other tasks than translation refuse --init-decoder itself.
     begun = run.init or (run.init_decoder if run.task == "translation" else None)
     if begun and given:
         raise ValueError(
-            f"{given[0]} was decided when {begun} was trained, whose vocabulary --init takes: "
-            "leave it out."
+            f"{given[0]} sets a vocabulary, but the run starts with that of {begun}: leave it out."
         )
     if run.tokenizer and given[0] != "--tokenizer":
         raise ValueError(
-            f"{given[0]} decides how a vocabulary is trained, and --tokenizer gives one that is: "
-            "leave one of them out; --tokenizer takes two models for separate vocabularies."
+            f"{given[0]} is for training a vocabulary, but --tokenizer gives a trained one: leave "
+            "one of the two out; for separate vocabularies give --tokenizer two models."
         )
 
 

@@ -46,18 +46,19 @@ class TranslateOptions:
             lists, deeper quotes (">") or indents; a word parted by a hyphen is joined.
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
-        min_score: Name on standard error the lines whose best translation has less than this
-            log-probability a token; by default the threshold that training calibrated. Without
-            --scores and this flag greedy search has no scores: the first ten lines that look like
-            babble are named, which repeat themselves, were cut, or are far too long or short.
-        target_prefix: What every translation begins with, whole words.
-        target_prefixes: File with what each translation begins with, line by line with the input;
-            an empty line for none.
+        min_score: Name on standard error the lines whose best translation has a lower
+            log-probability per token than this; by default the threshold that training calibrated.
+            Without --scores and this flag, greedy search computes no scores: the first ten lines
+            whose translations look like babble are named, because they repeat themselves, were cut,
+            or are far too long or short.
+        target_prefix: Text that every translation begins with, in whole words.
+        target_prefixes: File with the text that each translation begins with, line by line with the
+            input; an empty line for none.
         alignments: Put a tab and the word alignment after each translation: pairs of a source word
             and the target word that comes from it, words separated by spaces and counted from 0
             (Pharaoh's format, 0-0 1-2).
-        replace_unk: Put the source word that it looks at most in place of an unknown token
-            (one translation a line, without scores and alignments).
+        replace_unk: Replace each unknown token with the source word that gets most attention from
+            it (one translation a line, without scores and alignments).
         jsonl: Read a JSON object a line, its text under "text", and write it again with the
             translations, their scores and ids under "hypotheses".
     """
@@ -78,22 +79,22 @@ class TranslateOptions:
             raise ValueError(f"block_lines must be at least 1, got {self.block_lines}.")
         if self.jsonl and (self.join_lines or self.replace_unk):
             raise ValueError(
-                "--jsonl has a text and the scores of its translations in each line: leave out "
-                "--join-lines and --replace-unk."
+                "--jsonl cannot be used with --join-lines or --replace-unk, since each line has "
+                "its own text and scores: leave them out."
             )
         if self.join_lines and self.target_prefixes:
             raise ValueError(
-                "--target-prefixes has one prefix for each line, which --join-lines joins: leave "
-                "one of the two out."
+                "--target-prefixes needs a prefix for each line, but --join-lines joins lines: "
+                "leave one of the two out."
             )
         if self.target_prefix and self.target_prefixes:
             raise ValueError(
-                "--target-prefix is for every line, --target-prefixes has one for each: give one "
-                "of the two."
+                "--target-prefix gives one prefix for all lines, --target-prefixes one for each "
+                "line: give only one of the two."
             )
         if self.replace_unk and (self.has_scores or self.alignments):
             raise ValueError(
-                "--replace-unk gives translations alone: leave out --scores, --min-score and "
+                "--replace-unk writes translations only: leave out --scores, --min-score and "
                 "--alignments."
             )
 

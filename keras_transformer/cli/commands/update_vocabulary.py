@@ -51,8 +51,8 @@ def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
     parser = CommandParser(
         "update-vocabulary",
-        "Add words to the vocabulary of a finished run, which keeps all that it knows and can then "
-        "be fine-tuned on texts that have them (train --init).",
+        "Add words to the vocabulary of a finished run. The model keeps its weights and can then "
+        "be fine-tuned on texts with these words (train --init).",
     )
     parser.add_positional("model", "Directory of a finished run.")
     parser.add_fields(VocabularyOptions, title="vocabulary")

@@ -1,4 +1,4 @@
-"""How the field of a dataclass becomes a flag: its type, its default and its help."""
+"""The flag of a dataclass's field: its type, its default and its help."""
 
 import dataclasses
 import types
@@ -61,7 +61,7 @@ def default_of(field: dataclasses.Field) -> Any:
 
 
 def without_none(annotation: Any) -> Any:
-    """Returns what a field's type is beside None."""
+    """Returns a field's type without None."""
     if get_origin(annotation) not in (Union, types.UnionType):
         return annotation
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)]

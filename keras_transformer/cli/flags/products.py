@@ -8,22 +8,23 @@ Products = Literal["auto", "float32", "bfloat16"]
 
 
 def check_products(products: Products, options: TrainOptions) -> None:
-    """Raises `ValueError` if products of bfloat16 were asked for where only float32 is rounded."""
+    """Raises `ValueError` if --products bfloat16 does not fit the other options."""
     if products == "bfloat16" and not _can_round(options):
         raise ValueError(
-            "--products bfloat16 rounds the factors of float32 products without XLA: leave out "
-            "--dtype-policy mixed_bfloat16 and --jit-compile, or --products."
+            "--products bfloat16 works only in float32 and without XLA: leave out --dtype-policy "
+            "mixed_bfloat16 and --jit-compile, or leave out --products."
         )
 
 
 def choose_products(products: Products, options: TrainOptions) -> None:
-    """Rounds the factors of this process's products to bfloat16 where that is asked for, or fast.
+    """Rounds the factors of this process's matrix products to bfloat16 if requested, or if "auto"
+    and fast.
 
     Call it after `open_replicas`: it multiplies, and TensorFlow joins a cluster first or not at
     all.
 
     Raises:
-        ValueError: It was asked for, and the processor cannot do it.
+        ValueError: It was requested, but the processor does not support it.
     """
     if products == "float32" or not _can_round(options):
         return

@@ -1,4 +1,4 @@
-"""The flags of a run: what is trained, from what, and where it is kept."""
+"""The flags of a training run: task, model size, vocabulary, starting point and directory."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,5 +86,5 @@ class RunOptions:
 
     @property
     def whole_start(self) -> Path | None:
-        """The run that a translation begins as, unless its decoder is another's."""
+        """The run that a translation starts from, unless its decoder comes from another run."""
         return self.init if self.init_decoder is None else None

@@ -1,5 +1,5 @@
-"""The options of a search on the command line: those that the user gave, then those that the model
-was imported with, then the defaults.
+"""The search options of a command: flags first, then the defaults that the model was imported with,
+then those of the package.
 """
 
 import sys
@@ -13,7 +13,7 @@ from keras_transformer.search.defaults import search_options, taken
 from keras_transformer.search.options import SearchOptions
 
 # The heading of the flags in the help of each command.
-TITLE = "search; what is left out is the model's own if it was imported with it, else the default"
+TITLE = "search (the defaults are those that the model was imported with, if any, else those shown)"
 
 
 def read_search(
@@ -39,7 +39,9 @@ def read_search(
 
 
 def own_search(directory: Path) -> dict[str, Any]:
-    """Reads what a model was imported with; {} for none. What is damaged is told when it opens."""
+    """Reads the search options that a model was imported with; {} for none. Damage is reported when
+    the model opens.
+    """
     from keras_transformer.artefact.manifest import MANIFEST_FILE, Manifest
 
     try:
@@ -55,7 +57,8 @@ def _tell_own(command: str, own: Mapping[str, Any], given: Mapping[str, Any]) ->
     shown = ", ".join(f"{name}={value}" for name, value in taken(own, given).items())
     if shown:
         print(
-            f"keras-transformer {command}: the model's own search, which flags replace: {shown}",
+            f"keras-transformer {command}: search options of the imported model, which flags "
+            f"override: {shown}",
             file=sys.stderr,
             flush=True,
         )

@@ -1,6 +1,4 @@
-"""The flags that say which single texts to train on, and the corpus of each task, from files or a
-TFDS data set.
-"""
+"""The flags that name single texts to train on, and the corpus that each task reads from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -83,7 +81,7 @@ class PlainText:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlags(PlainText):
-    """All that says which single texts to train on.
+    """The flags that name single texts to train on.
 
     Args:
         train_tsv: Training files of labelled or paired text.
@@ -105,7 +103,9 @@ class TextFlags(PlainText):
     prepared: Path | None = None
 
     def check(self, task: str) -> None:
-        """Raises `ValueError` if a task lacks its text, or has that of another one."""
+        """Raises `ValueError` if the text of a task is missing, or that of another task is
+        given.
+        """
         form = _FORMS.get(task, _PLAIN)
         if self.multi_label and (task != "classify" or not self.train_tsv or self.valid_jsonl):
             raise ValueError("--multi-label is for --task classify with --train-tsv.")

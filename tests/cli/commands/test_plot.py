@@ -132,8 +132,8 @@ def test_the_demo_corpus_without_files(run_cli, tmp_path: Path, flags: list) -> 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--run", "r", "--vocab-size", 11], "--vocab-size is of a vocabulary that is trained"),
-        (["--valid-source", "a", "--valid-target", "b"], "--valid-source is not drawn"),
+        (["--run", "r", "--vocab-size", 11], "--vocab-size is for training a vocabulary"),
+        (["--valid-source", "a", "--valid-target", "b"], "--valid-source has no effect"),
     ],
 )
 def test_what_would_not_be_read_is_refused(
@@ -147,7 +147,7 @@ def test_what_would_not_be_read_is_refused(
 def test_prepared_shards_are_refused(run_cli, tmp_path: Path) -> None:
     data = ["--data", "prepared", "--prepared", tmp_path]
     result = run_cli("plot", "corpus", *data, "--output", tmp_path / "a.png")
-    assert result.code == 1 and "a prepared corpus holds ids, no text" in result.err
+    assert result.code == 1 and "a prepared corpus holds ids instead of text" in result.err
 
 
 def test_a_directory_that_is_no_run_is_named(run_cli, tmp_path: Path) -> None:

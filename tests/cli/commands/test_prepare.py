@@ -114,9 +114,12 @@ def test_wrong_settings_are_told_in_one_line(run_cli, calls, flags: str, message
     [
         ("", "--data prepared needs --prepared."),
         ("--prepared no", "no/manifest.json is missing"),
-        ("--prepared no --vocab-size 9", "--vocab-size was decided when the corpus was prepared"),
-        ("--prepared no --no-joint-vocabulary", "--joint-vocabulary was decided when"),
-        ("--prepared no --tokenizer-type bpe", "--tokenizer-type was decided when"),
+        (
+            "--prepared no --vocab-size 9",
+            "--vocab-size cannot be changed after the corpus was prepared",
+        ),
+        ("--prepared no --no-joint-vocabulary", "--joint-vocabulary cannot be changed"),
+        ("--prepared no --tokenizer-type bpe", "--tokenizer-type cannot be changed"),
     ],
 )
 def test_training_on_what_is_not_prepared_is_refused(run_cli, flags: str, message: str) -> None:

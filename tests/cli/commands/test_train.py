@@ -213,7 +213,7 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ),
         (
             "--data demo --general-source a --general-target b",
-            "--general-source is mixed into text of files or tsv, but --data is demo.",
+            "--general-source needs --data files or tsv, but --data is demo.",
         ),
         ("--data demo --general-share 1", "--general-share is a share in (0, 1), got 1.0."),
         (
@@ -232,13 +232,16 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--data demo --epochs 0", "epochs must be at least 1, got 0."),
         ("--data demo --model.norm mid", "--model.norm expects one of post, pre, both, got 'mid'."),
         ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
-        ("--init a --vocab-size 99", "--vocab-size was decided when a was trained"),
-        ("--init a --tokenizer b", "--tokenizer was decided when a was trained"),
-        ("--tokenizer a --vocab-size 99", "--vocab-size decides how a vocabulary is trained"),
+        ("--init a --vocab-size 99", "--vocab-size sets a vocabulary, but the run starts"),
+        ("--init a --tokenizer b", "--tokenizer sets a vocabulary, but the run starts"),
+        ("--tokenizer a --vocab-size 99", "--vocab-size is for training a vocabulary, but --tok"),
         ("--tokenizer a --no-joint-vocabulary", "takes two models for separate vocabularies"),
         ("--tokenizer a b c", "--tokenizer takes one model for both languages, or two, got 3"),
         ("--tokenizer no.model", "no tokenizer model at no.model"),
-        ("--data prepared --prepared a --tokenizer b", "--tokenizer was decided when the corpus"),
+        (
+            "--data prepared --prepared a --tokenizer b",
+            "--tokenizer cannot be changed after the corpus",
+        ),
         (
             "--model.num-heads 3",
             "--model.model-dim (128) is not a multiple of --model.num-heads (3)",
@@ -286,8 +289,8 @@ def test_wrong_settings_are_told_in_one_line_before_any_work(
     assert message in result.err and result.err.count("\n") == 1
 
 
-AGAIN = "there is no checkpoint yet, the same command with --resume starts again."
-LATER = "the same command with --resume goes on after update 2,000."
+AGAIN = "no checkpoint was written yet: run the same command with --resume to start again."
+LATER = "run the same command with --resume to continue after update 2,000."
 
 
 @pytest.mark.parametrize(

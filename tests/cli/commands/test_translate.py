@@ -209,7 +209,7 @@ def test_invalid_utf8_names_the_line_after_the_lines_before_it(run_cli, translat
         ),
         ("--block-lines 0", "--block-lines must be at least 1, got 0."),
         ("--sample --beam-size 2", "--sample needs --beam-size 1, got 2."),
-        ("--replace-unk --scores", "--replace-unk gives translations alone: leave out --scores"),
+        ("--replace-unk --scores", "--replace-unk writes translations only: leave out --scores"),
         ("--replace-unk --alignments", "leave out --scores, --min-score and --alignments."),
         ("--replace-unk --beam-size 2 --num-hypotheses 2", "leave out --num-hypotheses."),
         ("--target-prefix a --target-prefixes b", "give one of the two."),

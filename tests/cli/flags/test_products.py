@@ -13,7 +13,7 @@ def test_what_is_not_float32_is_not_rounded(monkeypatch, options: TrainOptions) 
     monkeypatch.setattr(flag, "_round_factors", lambda: pytest.fail("is rounded"))
     flag.choose_products("auto", options)
     flag.check_products("auto", options)
-    with pytest.raises(ValueError, match="--products bfloat16 rounds the factors of float32"):
+    with pytest.raises(ValueError, match="--products bfloat16 works only in float32"):
         flag.check_products("bfloat16", options)
 
 

@@ -133,7 +133,10 @@ def test_commands_take_and_show_them(
 
     found, said = translate()
     assert found == plain(**OWN)
-    assert "translate: the model's own search, which flags replace: beam_size=3, " in said
+    assert (
+        "translate: search options of the imported model, which flags override: beam_size=3, "
+        in said
+    )
     # The default of ours, given: it is not taken for nothing.
     found, said = translate("--beam-size", "1")
     assert found == plain(**{**OWN, "beam_size": 1})

@@ -1,5 +1,5 @@
-"""`keras-transformer distill`: translates training text with a finished model, trains a small one
-on the translations, and compares both.
+"""`keras-transformer distill`: knowledge distillation. Translates training text with a finished
+model, trains a small one on the translations, and compares the two.
 """
 
 import json
@@ -54,7 +54,7 @@ _COMPARED_SENTENCES = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class StudentOptions:
-    """The student.
+    """The model to train, the student.
 
     Args:
         preset: Its size; student-tiny for a teacher of at most 256 features, else student. Single
@@ -141,20 +141,20 @@ def _check_first(teaching: TeachingOptions, student: StudentOptions, options: Tr
     options.check_word_level()
     if student.tokenizer:
         raise ValueError(
-            "--tokenizer gives the student another vocabulary than the teacher's, and --word-level "
-            "compares distributions over one: leave one of them out."
+            "--word-level needs a student with the teacher's vocabulary, but --tokenizer gives "
+            "it another one: leave one of the two out."
         )
 
 
 def _check_begun(teaching: TeachingOptions, settings: dict[str, Any]) -> None:
-    """Refuses, before a line is translated, a run that is not this student's to go on with."""
+    """Checks, before a line is translated, that a run in the output directory can be continued."""
     run = RunDirectory(teaching.output)
     if not run.has_checkpoints:
         return
     if not teaching.folder.exists() and not (teaching.output / RECORD).exists():
         raise FileExistsError(
-            f"{run.path} holds a run that `distill` did not begin: write the student into another "
-            "directory (--output)."
+            f"{run.path} holds a run that was not started by `distill`: choose another directory "
+            "for the student (--output)."
         )
     check_settings(run, settings)
 
@@ -230,7 +230,9 @@ def _recipe(data: DataOptions, teaching: TeachingOptions, preset: str) -> Recipe
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser("distill", "Train a small, fast model on what a trained one translates.")
+    parser = CommandParser(
+        "distill", "Train a small, fast model on the translations of a trained one."
+    )
     parser.add_positional("run", "GivenTeacher: a finished training run, or an exported artefact.")
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(TeachingOptions, title="teaching")

@@ -1,4 +1,6 @@
-"""What a teacher translates and how, and the teacher itself: a run or an exported artefact."""
+"""The teacher of a distillation, a run or an exported artefact, and the options of its
+translations.
+"""
 
 import hashlib
 from contextlib import suppress

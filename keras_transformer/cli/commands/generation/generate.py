@@ -19,7 +19,7 @@ from keras_transformer.search.options import SearchOptions
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateOptions:
-    """What is written of each line.
+    """The form of the output.
 
     Args:
         include_prompt: Begin each text with its prompt.
@@ -76,8 +76,8 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "generate",
         "Continue the lines of standard input: one line out per line in (or one per hypothesis "
-        "with --num-hypotheses). --max-length and --min-length count new tokens. At a terminal a "
-        "text appears as it is written.",
+        "with --num-hypotheses). --max-length and --min-length count new tokens. At a terminal "
+        "each text appears as it is generated.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(SearchOptions, title=TITLE, skip=OF_TRANSLATION)
@@ -124,7 +124,7 @@ class _Prompts:
         self._done += len(block)
 
     def _crowded(self, block: Sequence[str]) -> Iterator[str]:
-        """Yields what is to be said of each line that leaves little room and was not cut."""
+        """Yields a warning for each line that leaves little room and was not cut."""
         positions, limit = self.generator.config.max_positions, self.max_text_length
         if self._lines.long_lines == "cut" or positions is None or limit is None:
             return

@@ -1,5 +1,5 @@
-"""`keras-transformer classify`: writes the class of each line of standard input, or its labels
-where a model gives several, or how well a file of labelled texts is classified.
+"""`keras-transformer classify`: writes the class of each line of standard input, or its labels if
+the model gives several; or evaluates the model on a file of labelled texts.
 """
 
 import json
@@ -28,12 +28,12 @@ from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifyOptions:
-    """What is classified.
+    """The texts to classify.
 
     Args:
         pairs: Each line has two texts with a tab between them, as the model was trained.
-        threshold: Least probability of a label that is written, of models that give a text any
-            number of labels; 0.5 if not given.
+        threshold: For models that give a text any number of labels, the least probability of a
+            label that is written; 0.5 if not given.
         test_tsv: File of labelled texts to classify instead of standard input, a label, a tab and
             a text (or two) a line; accuracy, precision, recall and F1 are printed. A text with
             several labels has commas between them, and one without a label none before its tab.
@@ -47,9 +47,12 @@ class ClassifyOptions:
 
     def __post_init__(self) -> None:
         if self.test_tsv is None and self.json:
-            raise ValueError("json is the form of what test_tsv gives: give that, too.")
+            raise ValueError("json sets the output format of test_tsv: give test_tsv, too.")
         if self.test_tsv is not None and self.pairs:
-            raise ValueError("pairs is for standard input: the lines of test_tsv show it.")
+            raise ValueError(
+                "pairs is for standard input only: leave it out, as the lines of test_tsv show "
+                "whether they are pairs."
+            )
 
 
 class PairLines:
@@ -70,7 +73,7 @@ class PairLines:
         self.max_text_length = encoder.max_text_length
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
-        """Returns how many tokens each line has, with what stands between its texts."""
+        """Returns how many tokens each line has, separators between its texts included."""
         rows = [text.split("\t") for text in texts]
         return self.row_lengths(rows)
 
@@ -94,7 +97,7 @@ class PairLines:
 
 
 class PairError(ValueError):
-    """A line is no pair of texts.
+    """A line is not a pair of texts.
 
     Attributes:
         index: Its place among the lines.

@@ -23,14 +23,14 @@ from keras_transformer.whole_files import check_output, whole_file
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedOptions:
-    """What is written, and where.
+    """The vectors to write, and their file.
 
     Args:
         output: NumPy file (.npy) for the vectors, float32 (lines, width); written whole or not at
             all. Left out with --jsonl, which writes them to standard output.
         pooling: How a line's states become one vector: "first", "max", "mean", "mean_sqrt_length",
             "weighted_mean", "last", or several of them joined by "+"; the model's own if not given.
-            Vectors that are pooled otherwise than the model's go through none of its linear layers.
+            If the pooling is not the model's own, the model's linear layers are not applied.
         prompt_name: Which of the model's prompts is put before each line; "" for none, the model's
             own choice if not given.
     """

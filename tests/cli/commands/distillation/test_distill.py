@@ -102,7 +102,7 @@ def student(finished_run: Path, tmp_path: Path, tokenizer: Tokenizer) -> Path:
 @pytest.mark.parametrize(
     ("begun_by_distill", "message"),
     [
-        (False, "student holds a run that `distill` did not begin: write the student into another"),
+        (False, "student holds a run that was not started by `distill`: choose another"),
         (True, "student was started with --model.dropout=0.3, not 0.1"),
     ],
 )
