@@ -95,8 +95,9 @@ def ids_of_every_text(config: TransformerConfig) -> set[int]:
 
 
 def in_float32(model: Model) -> Model:
-    """Returns the model itself, or a float32 copy of it if layers compute in another type. In the
-    copy, LoRA's matrices are merged into the weights.
+    """Returns the model itself, or a float32 copy of it if layers compute in another type.
+
+    In the copy, LoRA's matrices are merged into the weights.
     """
     if all(layer.compute_dtype == "float32" for layer in model.layers):
         return model

@@ -1,5 +1,6 @@
-"""ONNX export of a Keras model and its tokenizers. The artefact appears under its name only after
-its graphs have been compared with Keras.
+"""ONNX export of a Keras model and its tokenizers.
+
+The artefact appears under its name only after its graphs have been compared with Keras.
 """
 
 import os

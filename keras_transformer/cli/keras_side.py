@@ -1,5 +1,6 @@
-"""Imports the training code, which needs TensorFlow, only when a command uses it. If TensorFlow is
-missing, the error names the extra to install.
+"""Imports the training code, which needs TensorFlow, only when a command uses it.
+
+If TensorFlow is missing, the error names the extra to install.
 """
 
 import os

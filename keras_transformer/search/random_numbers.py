@@ -1,4 +1,5 @@
 """The random numbers of samples: the same for Keras and onnxruntime, however sentences are batched.
+
 Needs numpy only.
 """
 

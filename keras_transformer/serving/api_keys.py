@@ -1,4 +1,4 @@
-"""The keys of a file, one of which a client must send as its bearer token."""
+"""API keys from a file, of which a client must send one as its bearer token."""
 
 import hashlib
 import hmac
@@ -19,10 +19,10 @@ _LOOK_SECONDS = 1.0
 
 
 class ApiKeys:
-    """Checks tokens against a file's keys, in a time that does not depend on how much is right.
+    """Checks tokens against a file's keys in constant time, however much of a token is right.
 
     The file has a key in each line, of visible ASCII characters. It is read again when it changes;
-    where it cannot be, the keys that were read last remain, and the log tells why.
+    if that fails, the last keys stay valid, and the log says why.
 
     Args:
         path: The file.
@@ -42,7 +42,7 @@ class ApiKeys:
         """Checks the value of an `Authorization` header.
 
         Raises:
-            ServingError: It does not have one of the keys.
+            ServingError: It does not hold one of the keys.
         """
         if time.monotonic() - self._looked >= _LOOK_SECONDS:
             self._renew()
@@ -91,8 +91,8 @@ class ApiKeys:
         for number, key in keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(
-                    f"line {number} of api_key_file {self._path} is not a key: it must be of "
-                    "visible ASCII characters, without space."
+                    f"line {number} of api_key_file {self._path} is not a key: write visible "
+                    "ASCII characters without spaces."
                 )
         if not keys:
             raise ValueError(f"api_key_file {self._path} has no key: write one in each line.")

@@ -1,4 +1,4 @@
-"""Errors that a client is told: a code that both protocols know, and a message."""
+"""Errors that are sent to clients: a code for both protocols, and a message."""
 
 import enum
 
@@ -26,7 +26,7 @@ class Code(enum.Enum):
 
 
 class ServingError(Exception):
-    """A request that gets no result.
+    """A request that fails.
 
     Args:
         code: What kind of failure it is.

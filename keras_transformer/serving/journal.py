@@ -1,5 +1,5 @@
-"""The server's record of its requests: Prometheus metrics, and a line of JSON for each in the log,
-which holds users' texts only with `log_text`.
+"""Prometheus metrics and the log of requests: a line of JSON for each, with users' texts only if
+`log_text` is set.
 """
 
 import asyncio
@@ -168,7 +168,7 @@ class Journal:
 
     @contextmanager
     def refusals(self, protocol: str, model: str) -> Iterator[None]:
-        """As `recorded`, for what comes before it: a request that does not fail is not recorded."""
+        """Records a request like `recorded`, but only if it fails."""
         began = time.perf_counter()
         try:
             yield
@@ -222,7 +222,7 @@ class Journal:
 
 
 def _failure_of(error: Exception) -> ServingError:
-    """Returns what a client learns of an error; one that is not expected is logged."""
+    """Returns the error that the client gets; an unexpected error is logged."""
     if isinstance(error, ServingError):
         return error
     if isinstance(error, TimeoutError):

@@ -152,7 +152,7 @@ class _RestServer:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def stop(self) -> None:
-        """Takes no more connections, and ends when those that are open have been answered."""
+        """Accepts no more connections, and ends when the open ones have been answered."""
         if self._running is None:
             self._socket.close()
             return

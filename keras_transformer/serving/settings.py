@@ -1,6 +1,4 @@
-"""The options of a server, except those of the search: addresses, limits, batching, reload and
-logs.
-"""
+"""The options of a server other than search options: addresses, limits, batching, reload, logs."""
 
 import dataclasses
 import ipaddress
@@ -31,7 +29,7 @@ LongTexts = Literal["split", "refuse", "cut"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """How a server serves.
+    """The options of a server.
 
     Args:
         artefact: An exported artefact (served as version 1), or a base directory with a directory
@@ -47,7 +45,7 @@ class ServeOptions:
         allowed_hosts: Names that the `Host` of a REST request may have, such as api.example.com or
             *.example.com; "*" allows any. If none is given: those of the loopback interface if
             `host` is on it, any otherwise.
-        cors_origin: Origins whose web pages may ask the REST side, such as
+        cors_origin: Origins whose web pages may send REST requests, such as
             https://app.example.com; "*" allows any.
         root_path: Prefix under which a proxy passes the REST side on, such as /translate.
         forwarded_allow_ips: Addresses or networks of proxies whose headers `X-Forwarded-Proto`,
@@ -77,10 +75,10 @@ class ServeOptions:
         join_lines: Join the lines of paragraphs that were wrapped, as in e-mail, in every text to
             translate; a request to `:stream` or `:explain` may ask for it, too. As for
             `translate`.
-        letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
-            around the model ("copy"), or translated by it ("translate"); "auto" copies what was not
-            in one of a hundred of its training lines, and everything if that is unknown.
-            Words in letters that the vocabulary lacks are copied, too, unless all is translated.
+        letterless: Text without letters (numbers, list markers, runs of symbols): "copy" keeps it
+            out of the model, "translate" lets the model translate it; "auto" copies the kinds found
+            in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
+            with "translate", words in letters that the vocabulary lacks are copied, too.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.

@@ -87,7 +87,7 @@ def test_a_full_queue_answers_429_and_recovers(start, exported, gate) -> None:
     refused = server.predict({"instances": [TEXT]})
     assert refused.status_code == 429
     assert refused.headers["retry-after"] == "1"
-    assert "2 sentences wait and at most 2 may" in refused.json()["error"]
+    assert "2 sentences are waiting, and the limit is 2" in refused.json()["error"]
     gate.is_open.set()
     assert [answer(connection) for connection in (busy, *waiting)] == [200] * 3
     assert server.predict({"instances": [TEXT]}).status_code == 200

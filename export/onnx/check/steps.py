@@ -50,8 +50,9 @@ def check_decoders(
     compare: Comparison,
     spread: Callable[[np.ndarray], np.ndarray] = lambda logits: logits,
 ) -> None:
-    """Compares some decoder steps. When a hypothesis continues another one, Keras reorders its
-    caches; a graph never does.
+    """Compares some decoder steps.
+
+    When a hypothesis continues another one, Keras reorders its caches; a graph never does.
 
     Args:
         decoders: The graph of each target.

@@ -157,8 +157,10 @@ class OnnxRuntime(Pieces):
             graph.output("attention", mean)
 
     def _emit_prefill(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
-        """Emits prompts of one length → caches with their keys and values. For a translation, the
-        prompts are prefixes, and their tokens' log-probabilities are output as well.
+        """Emits prompts of one length → caches with their keys and values.
+
+        For a translation, the prompts are prefixes, and their tokens' log-probabilities are output
+        as well.
         """
         parts, is_scored = decoder_parts(model), isinstance(model, Transformer)
 

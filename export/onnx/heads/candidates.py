@@ -1,4 +1,5 @@
 """The end of a decode step: the most probable tokens of each row, instead of whole rows of logits.
+
 In standard ONNX operators, for every target.
 """
 

@@ -63,8 +63,9 @@ def score_scale(attention: MultiHeadAttention) -> float:
 
 
 def query_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns the layer of queries with the scale of scores folded in, which saves a product. If
-    queries are normalised, their norm includes the scale instead.
+    """Returns the layer of queries with the scale of scores folded in, which saves a product.
+
+    If queries are normalised, their norm includes the scale instead.
     """
     is_normed = attention.query_norm is not None
     return Linear.of(attention.query_linear, 1.0 if is_normed else score_scale(attention))

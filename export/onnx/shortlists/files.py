@@ -136,8 +136,10 @@ def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_map(path: Path, ids: _PieceIds, size: int) -> tuple[list[list[int]], set[int]]:
-    """Reads CTranslate2's map. The target pieces of an n-gram become candidates of its first piece:
-    texts with the n-gram get them, and so do other texts with that piece.
+    """Reads CTranslate2's map.
+
+    The target pieces of an n-gram become candidates of its first piece: texts with the n-gram get
+    them, and so do other texts with that piece.
     """
     lists: list[list[int]] = [[] for _ in range(size)]
     always: set[int] = set()

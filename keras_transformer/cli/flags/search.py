@@ -39,8 +39,9 @@ def read_search(
 
 
 def own_search(directory: Path) -> dict[str, Any]:
-    """Reads the search options that a model was imported with; {} for none. Damage is reported when
-    the model opens.
+    """Reads the search options that a model was imported with; {} for none.
+
+    Damage is reported when the model opens.
     """
     from keras_transformer.artefact.manifest import MANIFEST_FILE, Manifest
 

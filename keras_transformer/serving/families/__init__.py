@@ -1,1 +1,1 @@
-"""Served models of each family, and what opens the one that an artefact holds."""
+"""Served models of each family, and the function that opens an artefact as one of them."""

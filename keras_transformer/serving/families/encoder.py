@@ -1,4 +1,4 @@
-"""A served encoder: vectors and states of texts, and what its head says of them."""
+"""A served encoder: vectors and states of texts, and the outputs of its head."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

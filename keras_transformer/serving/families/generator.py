@@ -1,4 +1,4 @@
-"""A served generator: continuations of prompts, and how probable texts are."""
+"""A served generator: continuations of prompts, and scores of texts."""
 
 import dataclasses
 import math
@@ -50,7 +50,10 @@ _INCLUDE_PROMPT = TensorSpec(
     "include_prompt", "bool", (None,), "Whether the text begins with the prompt."
 )
 _STOP_REASON = TensorSpec(
-    "stop_reason", "string", (None,), 'What ended it: "stop", "eos", or "length", its limit.'
+    "stop_reason",
+    "string",
+    (None,),
+    'Why the text ended: "stop", "eos", or "length" for its limit.',
 )
 
 
@@ -61,7 +64,7 @@ class PromptRow(NamedTuple):
         prompt: The text to continue.
         max_length: Most new tokens, the end token included.
         length_penalty: Exponent of the length penalty.
-        own: Other fields of `SearchOptions` that it has of its own, and their values.
+        own: Fields of `SearchOptions` that the request sets for this row, and their values.
         include_prompt: Whether its text begins with the prompt.
     """
 
@@ -191,9 +194,9 @@ class ServedGenerator:
     def read_text(
         self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
     ) -> Request:
-        """As `Streaming.read_text`; the text is a prompt, so that it takes no prefix."""
+        """As `Streaming.read_text`; the text is a prompt, so a prefix is refused."""
         if target_prefix:
-            raise refusal("target_prefix is for translations: write it at the end of the text.")
+            raise refusal("target_prefix is for translations: append it to the text instead.")
         if any(languages):
             raise refusal("languages are for translations: leave them out.")
         self._check_lengths("text", [text], self._longest_prompt)

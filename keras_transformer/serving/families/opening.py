@@ -1,5 +1,5 @@
-"""Opens the served model of an artefact's family, and names options that this family does
-not have.
+"""Opens an artefact as a served model of its family, and finds options that this family does not
+have.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ def open_model(
 def unused_options(
     manifest: Manifest, options: ServeOptions, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the options that were given and that mean nothing to an artefact's family.
+    """Returns the options that were given but have no effect on an artefact's family.
 
     Args:
         manifest: The artefact's.

@@ -1,4 +1,4 @@
-"""What the families with one stack share: texts of a request as rows, and its answers as arrays."""
+"""Texts of a request as rows, and answers as arrays, for the families with one stack."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def check_lengths(name: str, lengths: Sequence[int], limit: int | None) -> None:
 
 
 def cuts_of(name: str, lengths: Sequence[int], limit: int | None) -> list[str]:
-    """Returns what the log says of texts that are cut; arguments are as for `check_lengths`."""
+    """Returns the log's messages about texts that are cut; arguments are as for `check_lengths`."""
     return [
         f"row {number} of {name} was cut: it has {length} tokens, {limit} are read."
         for number, length in enumerate(lengths)

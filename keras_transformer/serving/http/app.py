@@ -1,4 +1,4 @@
-"""The web application: all paths of the server on one service."""
+"""The web application, with all paths of the server."""
 
 import asyncio
 
@@ -51,8 +51,8 @@ def build_app(
     """Returns the application.
 
     Args:
-        service: What answers.
-        bodies: What reads requests.
+        service: Answers requests.
+        bodies: Reads the bodies of requests.
         options: The server's options.
         keys: The keys that clients need; None if they need none.
     """
@@ -74,10 +74,10 @@ def build_app(
 
 
 class _ClosingWhenDraining:
-    """Closes each connection after its answer once the server is to stop.
+    """Closes each connection after its answer once the server is shutting down.
 
-    A client then knows that its next request needs another server, and loses no request on a
-    connection that is closed while it is sent.
+    A client then sends its next request to another server, and loses none on a connection that
+    closes while it is sending.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:

@@ -62,7 +62,7 @@ class BodyReader:
         except TimeoutError:
             raise BodyTooLateError(
                 Code.DEADLINE_EXCEEDED,
-                "the body did not arrive in time: send all that Content-Length announces.",
+                "the body did not arrive in time: send as many bytes as Content-Length says.",
             ) from None
         if encoding == "gzip":
             return await asyncio.to_thread(_decompress, body, self._max_bytes)
@@ -94,8 +94,8 @@ def _encoding(scope: Scope) -> str:
 async def _receive(receive: Receive, limit: int) -> bytes:
     """Returns the body as it was sent.
 
-    One that is too large is read to its end, and thrown away meanwhile: a client that is still
-    sending would not see the answer.
+    A body that is too large is read to its end and discarded, since a client that is still sending
+    would not see the answer.
     """
     chunks: list[bytes] = []
     size = 0

@@ -24,9 +24,8 @@ _JSON_HEADER = (b"content-type", b"application/json")
 
 
 class JsonResponse(JSONResponse):
-    r"""An answer of JSON that can be encoded whatever text it repeats.
-
-    Half a surrogate pair, which JSON may hold and UTF-8 may not, leaves as it came: as `\ud800`.
+    r"""An answer of JSON that can be encoded whatever text it contains: a lone surrogate, which
+    JSON allows but UTF-8 does not, is sent as its escape, `\ud800`.
     """
 
     def render(self, content: Any) -> bytes:
@@ -108,14 +107,14 @@ def error_response(error: ServingError) -> Response:
 
 
 async def answer_serving_error(_: Request, error: Exception) -> Response:
-    """Returns a `ServingError` that a path of the framework's raised."""
+    """Answers a `ServingError` raised by one of the framework's routes."""
     if not isinstance(error, ServingError):
         raise error
     return error_response(error)
 
 
 async def answer_http_error(request: Request, error: Exception) -> Response:
-    """Returns the framework's own errors, unknown paths and wrong methods, in the same shape."""
+    """Answers the framework's own errors (unknown paths, wrong methods) in the same shape."""
     if not isinstance(error, HTTPException):
         raise error
     asked = f"{request.method} {request.url.path}"

@@ -68,7 +68,7 @@ def check_keys(found: Iterable[str], known: Sequence[str]) -> None:
 
 
 def read_predict(body: bytes) -> PredictRequest:
-    """Reads a predict request's body, all but the values, which need the signature.
+    """Reads a predict request's body except for its values, which need the signature.
 
     Raises:
         ServingError: It is not a predict request.
@@ -256,8 +256,8 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
             return value.encode()
         except UnicodeEncodeError as error:
             raise _refusal(
-                f"{spec.name} must be valid Unicode, got half a surrogate pair: give it as "
-                '{"b64": "…"} if it is meant.'
+                f"{spec.name} must be valid Unicode, got half a surrogate pair: write the "
+                'whole character, or send bytes as {"b64": "…"}.'
             ) from error
     if _is_base64(value) and isinstance(value[_BASE64_KEY], str):
         try:

@@ -1,6 +1,4 @@
-"""TensorFlow Serving's classify and regress calls over REST: labels, or a number, for each
-example.
-"""
+"""TensorFlow Serving's classify and regress calls over REST."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, get_args

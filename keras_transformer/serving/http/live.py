@@ -1,5 +1,5 @@
-"""Paths of our own beside TensorFlow Serving's: `:stream` sends a translation as it is written,
-`:explain` the n best with their attention, and one lists the languages to choose.
+"""Paths that TensorFlow Serving does not have: `:stream` sends a translation token by token,
+`:explain` the n best with their attention, and `/languages` lists the languages to choose from.
 """
 
 import json
@@ -106,7 +106,7 @@ class _Live:
         Args:
             loaded: What answers.
             asked: The arguments of `Service.stream`.
-            own: Options of the search that the request has of its own.
+            own: Search options that the request sets.
         """
         translation, has_begun = "", False
         try:
@@ -126,7 +126,7 @@ class _Live:
             yield _event({"error": error.message}, "error")
 
     async def _read_drawn(self, request: Request) -> tuple[dict[str, str], dict[str, Any]]:
-        """Returns the texts of a request, and the options of its search that are no texts."""
+        """Returns the texts of a request and its search options."""
         names = ("text", "target_prefix", _JOIN, *_LANGUAGES)
         body = read_object(await self._bodies.read(request.scope, request.receive))
         check_keys(body, (*names, *_OWN))

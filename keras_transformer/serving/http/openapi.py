@@ -15,18 +15,18 @@ Json = dict[str, Any]
 
 _ERRORS = {
     "400": "The request does not fit the signature or the limits.",
-    "401": "The server asks for an API key.",
-    "403": "The server does not answer to this Host.",
+    "401": "An API key is missing or unknown.",
+    "403": "This Host is not allowed.",
     "404": "The model, the version or the path is unknown.",
-    "405": "The path has other methods.",
+    "405": "The path does not allow this method.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large.",
     "415": "The body is encoded in a way that the server cannot read.",
     "414": "The request's target is too long.",
-    "429": "Too many sentences wait already.",
+    "429": "Too many sentences are waiting.",
     "431": "The headers are too large, or too many.",
     "503": "No version is loaded yet.",
-    "504": "The request's time was over before it had a result.",
+    "504": "The request timed out.",
 }
 # Of an event stream the schema describes each event; one without a name is a "message".
 _EVENT = {
@@ -67,7 +67,7 @@ def describe(
         },
         "paths": {
             **_of_models(labels, kinds),
-            "/healthz": _get("Whether the process lives", "Health", []),
+            "/healthz": _get("Whether the process is alive", "Health", []),
             "/readyz": {
                 "get": _operation(
                     "Whether requests can be served",
@@ -115,7 +115,7 @@ def _of_models(labels: Sequence[str], kinds: Sequence[Mapping[str, Signature]]) 
 
 
 def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
-    """The operations of our own that some of the models have."""
+    """The operations beyond TensorFlow Serving's that some of the models have."""
     translates = any("translate_ids" in signatures for signatures in kinds)
     generates = any("generate" in signatures for signatures in kinds)
     return {
@@ -173,7 +173,7 @@ def _stream() -> Json:
     events = _content(
         _EVENT, "text/event-stream", 'Events with {"piece"}; at last `done` or `error`.'
     )
-    return _post("Streams an answer as it comes", "StreamRequest", events)
+    return _post("Streams an answer as it is generated", "StreamRequest", events)
 
 
 def _judge(name: str) -> Json:

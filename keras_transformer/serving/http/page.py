@@ -1,5 +1,5 @@
-"""The page at `/`, which shows the translation of a typed sentence, the n best and their attention.
-Only the page's files are served here; what they show comes from the server's other paths.
+"""The files of the page at `/`, which shows the translation of a typed sentence, the n best and
+their attention.
 """
 
 import html
@@ -36,7 +36,7 @@ def page_routes(models: Sequence[str]) -> list[Route]:
     """Returns the routes of the page and of its files under `/page/`; all are read now, once.
 
     Args:
-        models: Names of the models that the page may ask, first the one that it starts with.
+        models: Names of the models to choose from on the page; the first is selected at the start.
     """
     folder = resources.files(__package__) / "page_files"
     files = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}

@@ -1,6 +1,7 @@
 """The predict call as a bare ASGI application.
 
-The framework's routes, requests and responses would take a good part of a short translation's time.
+The framework's routing and its request objects would take a large part of a short translation's
+time.
 """
 
 from collections.abc import Iterable
@@ -67,7 +68,7 @@ class PredictFirst:
     """Answers the served models' predict calls before the framework sees them.
 
     Args:
-        app: The framework's application, which gets everything else.
+        app: The framework's application, for all other requests.
         predict: What answers predict calls.
         names: Names of the served models.
     """

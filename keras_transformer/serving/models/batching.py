@@ -142,8 +142,8 @@ class Batcher:
         if waiting + len(rows) > self._max_queue:
             raise ServingError(
                 Code.RESOURCE_EXHAUSTED,
-                f"the server is busy: {waiting} sentences wait and at most {self._max_queue} may; "
-                "try again later.",
+                f"the server is busy: {waiting} sentences are waiting, and the limit is "
+                f"{self._max_queue}; try again later.",
             )
         loop = asyncio.get_running_loop()
         job = Job(run, rows, loop.create_future(), time.perf_counter())
@@ -234,7 +234,7 @@ class Batcher:
         return results
 
     def _is_quick(self, sizes: _Sizes, known: _Sizes) -> bool:
-        """Tells whether a row would neither have to wait nor make others wait."""
+        """Returns whether a row would neither have to wait nor make others wait."""
         return self._worker is None and not self._max_wait and _fits(sizes, known)
 
     def _learn(self, run: Run, sizes: _Sizes, seconds: float) -> None:

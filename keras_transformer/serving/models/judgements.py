@@ -1,5 +1,5 @@
-"""The answers of TensorFlow Serving's classify and regress calls, whatever the protocol: labels
-with scores, or numbers, of texts.
+"""TensorFlow Serving's classify and regress calls for both protocols: texts to labels with scores,
+or to numbers.
 """
 
 from typing import Any, Literal
@@ -26,7 +26,7 @@ async def judge(
     Args:
         service: What answers.
         loaded: The version that `Service.find` returned.
-        kind: Which of the two.
+        kind: "classify" or "regress".
         texts: Objects of bytes `(texts,)`.
         signature_name: The signature; it must be the model's only one for this, or "".
         **options: Keyword arguments of `Service.predict`.

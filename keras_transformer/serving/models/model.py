@@ -1,6 +1,4 @@
-"""One loaded version of a model: the rows of a request, the results of a batch, and the arrays of
-an answer.
-"""
+"""A served encoder-decoder, which translates, streams, scores and explains."""
 
 import dataclasses
 import os
@@ -62,8 +60,8 @@ class ServedModel:
         max_sentences: Most sentences of a text; no limit if None.
         min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
             artefact's if None.
-        letterless: Whether what has no letter is copied around the model ("copy"), translated by it
-            ("translate") or either, as the model was trained ("auto").
+        letterless: Whether text without letters is kept out of the model ("copy"), translated by it
+            ("translate"), or either, depending on its training text ("auto").
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: Threads for the graphs; one for each core that the process may use if None.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
@@ -255,7 +253,7 @@ class ServedModel:
                 return
 
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
-        """Returns each row's hypotheses with their attention, for people to look at."""
+        """Returns each row's hypotheses with their attention, for display."""
         found = self._translate_distinct(rows)
         hypotheses = to_hypotheses(found, self._target, self.min_score)
         begins, sources = [row.begins for row in rows], [row.source for row in rows]

@@ -24,7 +24,7 @@ def read_model_config(path: Path) -> list[ModelOptions]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not such a text, or asks for something that cannot be served.
+        ValueError: It is not such a text, or uses a field that this server does not support.
     """
     models = []
     for place, config in enumerate(_parse(path).model_config_list.config, start=1):
@@ -36,7 +36,7 @@ def read_model_config(path: Path) -> list[ModelOptions]:
     if not models:
         raise ValueError(f"{path}: model_config_list must name a model: add config {{ … }}.")
     if twice := _repeated(model.name for model in models):
-        raise ValueError(f"{path}: model {twice!r} is there twice: names must differ.")
+        raise ValueError(f"{path}: model {twice!r} is listed twice: names must differ.")
     return models
 
 

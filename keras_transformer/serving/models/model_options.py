@@ -1,5 +1,5 @@
-"""The options of one served model: where its versions are, which of them are served, and the labels
-that point at them; as values or as the text of a flag.
+"""The options of one served model: the directory of its versions, the policy that selects them, and
+their labels.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ class VersionPolicy:
         """Reads `latest`, `latest:2`, `all`, or numbers such as `1,2`.
 
         Raises:
-            ValueError: The text is none of them.
+            ValueError: The text is not one of these.
         """
         if text == "all":
             return cls(most=None)
@@ -81,7 +81,7 @@ class ModelOptions:
                 served = ", ".join(map(str, sorted(self.policy.only)))
                 raise ValueError(
                     f"the label {label!r} names version {number} of {self.name}, but only "
-                    f"{served} are to be served: name it there too."
+                    f"{served} are to be served: add it to the versions."
                 )
 
 
@@ -89,7 +89,7 @@ def parse_labels(pairs: Iterable[str]) -> dict[str, int]:
     """Reads labels such as `stable=1`.
 
     Raises:
-        ValueError: A text is no such pair, or a label names two versions.
+        ValueError: A text is not such a pair, or a label names two versions.
     """
     labels: dict[str, int] = {}
     for pair in pairs:

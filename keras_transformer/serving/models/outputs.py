@@ -142,7 +142,9 @@ class ResultWriter:
 
 
 async def written(outputs: Outputs, write: Callable[[], Any]) -> Any:
-    """Returns what `write` makes of outputs; it runs in a thread if they would delay others."""
+    """Returns the result of `write`, which runs in a thread if the outputs are so large that others
+    would wait.
+    """
     is_large = sum(array.size for array in outputs.values()) > _LARGE
     return await asyncio.to_thread(write) if is_large else write()
 

@@ -1,4 +1,4 @@
-"""The reading of requests: checked, tokenized, and noted in the journal."""
+"""Reads requests: checks and tokenizes their inputs, and records them in the journal."""
 
 import asyncio
 
@@ -36,8 +36,8 @@ class RequestReader:
         """Reads the inputs of a signature.
 
         Args:
-            model: What is asked.
-            signature: What of it.
+            model: The model.
+            signature: The signature.
             inputs: Arrays by name.
             entry: The request's entry in the journal.
             until: The event loop's time at which the request is given up.

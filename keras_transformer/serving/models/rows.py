@@ -1,5 +1,5 @@
-"""A request's arrays, the rows that a model batches, and the options of a search that a request may
-give for each row: how it is drawn, and where it stops.
+"""The rows of a request, which a model batches, and the options of sampling and stopping that a
+request may set for each row.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ class TranslationRow(NamedTuple):
         max_length: Most tokens of the translation, eos included.
         length_penalty: Exponent of the length penalty.
         begins: The marks of its languages.
-        own: Fields of `SearchOptions` that it has of its own, and their values.
+        own: Fields of `SearchOptions` that the request sets for this row, and their values.
     """
 
     source: Sequence[int]
@@ -88,7 +88,7 @@ def sizes_of(row: Any) -> tuple[int, ...]:
 
 
 class Request(NamedTuple):
-    """What a request asks for.
+    """The rows of a request.
 
     Attributes:
         rows: The rows that the model runs on: each a TranslationRow or a PairRow.
@@ -124,7 +124,7 @@ def length_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[tup
 
 
 def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
-    """Returns the options that each row of a request has of its own.
+    """Returns the options that a request sets for each of its rows.
 
     Args:
         inputs: The request's arrays.

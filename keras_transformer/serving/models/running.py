@@ -1,6 +1,4 @@
-"""The running of a request's rows, in batches with those of others or as a stream of tokens; parts
-of a text one after the other, with the spaces and line breaks between them.
-"""
+"""Runs a request's rows, in batches with those of other requests or as a stream of tokens."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -33,7 +31,7 @@ async def stream_row(
     Args:
         loaded: The version that answers.
         model: The same version's model.
-        row: What the model reads.
+        row: The row.
         entry: The request's entry in the journal.
         until: The event loop's time at which the request is given up.
     """

@@ -80,17 +80,17 @@ class Translating(Protocol):
 
     @property
     def languages(self) -> Languages:
-        """Those that the model has."""
+        """The languages of the model."""
         ...
 
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A `Served` that says its answer piece by piece, as it is decoded."""
+    """A `Served` that streams its answer piece by piece, as it is decoded."""
 
     @property
     def search(self) -> SearchOptions:
-        """How it searches where it does not stream."""
+        """The search of answers that are not streamed."""
         ...
 
     @property
@@ -105,7 +105,7 @@ class Streaming(Protocol):
 
         Args:
             text: The text.
-            target_prefix: What its answer begins with.
+            target_prefix: The text that its answer begins with.
             languages: Codes of its language and of that to translate into; "" for the default.
 
         Raises:
@@ -120,7 +120,7 @@ class Streaming(Protocol):
 
 @runtime_checkable
 class Explaining(Protocol):
-    """A `Served` that shows people what its answer looks at."""
+    """A `Served` that can show the attention of its answers."""
 
     def read_text(
         self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
@@ -141,7 +141,7 @@ def streaming(name: str, model: Served) -> Streaming:
     """Returns a model, which requests call by a name, as one that streams.
 
     Raises:
-        ServingError: It does not.
+        ServingError: It does not stream.
     """
     if not isinstance(model, Streaming):
         raise _cannot(name, model, "stream")

@@ -1,4 +1,4 @@
-"""The server without a protocol, from arrays to arrays. REST and gRPC are built on it."""
+"""The service behind REST and gRPC, independent of protocols: from arrays to arrays."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Service:
         search: Fields of `SearchOptions` for every model; others are a model's own or defaults.
         journal: Counts and logs requests.
         bodies: Reads the bodies of REST requests.
-        draining: Set when the server is to stop: it is not ready any more, but still answers.
+        draining: Set when the server is shutting down: it is no longer ready, but still answers.
 
     Raises:
         FileNotFoundError: A model has neither an artefact nor a version directory.
@@ -63,7 +63,9 @@ class Service:
         journal: Journal,
     ) -> None:
         if search.get("sample"):
-            raise ValueError("sample=True is not served: an answer is the same every time.")
+            raise ValueError(
+                "sample=True cannot be set for a server: let requests ask for samples instead."
+            )
         self.models, self.options, self.journal = models, options, journal
         self.draining = False
         self.search = search

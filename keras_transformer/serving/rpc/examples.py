@@ -17,7 +17,7 @@ def example_texts(given: Any) -> npt.NDArray[Any]:
         given: A list of examples, with or without a context, whose features each of them has.
 
     Raises:
-        ServingError: An example has no text, or something else.
+        ServingError: An example has no text, or other features.
     """
     with_context = given.example_list_with_context
     has_context = given.WhichOneof("kind") == "example_list_with_context"

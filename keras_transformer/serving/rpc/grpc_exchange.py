@@ -1,5 +1,5 @@
-"""The frame of every gRPC request: it is counted while it runs, and its errors become the status of
-the answer.
+"""The wrapper of every gRPC method: it counts requests while they run, and turns errors into the
+status of the answer.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ def _fitting(message: str) -> str:
 
 @contextmanager
 def _counting_the_unexpected(service: Service, model: str) -> Iterator[None]:
-    """Makes a logged and counted INTERNAL of an error that is no answer yet."""
+    """Turns an unexpected error into INTERNAL, logged and counted."""
     try:
         yield
     except (ServingError, grpc.aio.AbortError):

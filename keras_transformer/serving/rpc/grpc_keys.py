@@ -14,7 +14,7 @@ _HEALTH = "/grpc.health.v1.Health/"
 
 
 class KeyInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses calls without a key, all but those of health, which probes ask for.
+    """Refuses calls without a key, except health checks.
 
     Args:
         keys: The keys.

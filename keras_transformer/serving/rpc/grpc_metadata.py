@@ -12,10 +12,10 @@ from keras_transformer.serving.rpc.grpc_tensors import to_signature_def
 
 
 def metadata_of(model: Served, fields: Iterable[str]) -> dict[str, Message]:
-    """Returns what is asked about a model: "signature_def", as in TensorFlow Serving, or "graphs".
+    """Returns the requested fields: "signature_def", as in TensorFlow Serving, or "graphs".
 
     Raises:
-        ServingError: No field is named, or one that there is not.
+        ServingError: No field is named, or an unknown one.
     """
     names = list(dict.fromkeys(fields))
     if not names:

@@ -33,7 +33,7 @@ def add_operations(server: grpc.aio.Server, service: Service, arrived: Arrived) 
 
 
 class _HealthServicer(health_pb2_grpc.HealthServicer):
-    """Tells whether a model answers, of the server ("") and of its services alike."""
+    """Reports whether a model answers, the same for the server ("") and each of its services."""
 
     def __init__(self, service: Service, arrived: Arrived) -> None:
         self._service, self._arrived = service, arrived

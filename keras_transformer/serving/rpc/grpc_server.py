@@ -50,10 +50,10 @@ class GrpcServer:
     _arrived: Arrived
 
     async def stop(self, grace: float, parting: float) -> None:
-        """Takes no more requests, gives those that came `grace` seconds, then cuts them off.
+        """Accepts no more requests, gives accepted ones `grace` seconds, then cancels them.
 
-        Those whose message is still on its way have `parting` seconds, and as long as others take:
-        a client that stalls would hold the server up.
+        Requests whose message has not arrived completely get `parting` seconds, or longer while
+        others are running, so that a stalled client does not hold up the server.
         """
         stopping = asyncio.create_task(self._server.stop(grace))
         await asyncio.wait({stopping}, timeout=parting)
@@ -158,7 +158,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
         request: classification_pb2.ClassificationRequest,
         context: grpc.aio.ServicerContext,
     ) -> classification_pb2.ClassificationResponse:
-        """Gives every label of each example's text its probability."""
+        """Returns the probability of every label for each example's text."""
         loaded, results = await self._judge("classify", request, context)
         response = classification_pb2.ClassificationResponse(model_spec=_spec(loaded, "classify"))
         for pairs in results:
@@ -171,7 +171,7 @@ class _PredictionServicer(prediction_service_pb2_grpc.PredictionServiceServicer)
     async def Regress(
         self, request: regression_pb2.RegressionRequest, context: grpc.aio.ServicerContext
     ) -> regression_pb2.RegressionResponse:
-        """Gives each example's text a number."""
+        """Returns a number for each example's text."""
         loaded, results = await self._judge("regress", request, context)
         response = regression_pb2.RegressionResponse(model_spec=_spec(loaded, "regress"))
         for value in results:
@@ -207,7 +207,7 @@ class _ModelServicer(model_service_pb2_grpc.ModelServiceServicer):
         request: get_model_status_pb2.GetModelStatusRequest,
         context: grpc.aio.ServicerContext,
     ) -> get_model_status_pb2.GetModelStatusResponse:
-        """Says which versions there are, and in which state."""
+        """Reports the versions and their states."""
         name, version = _model(request)
         response = get_model_status_pb2.GetModelStatusResponse()
         for status in self.service.status(name, version):

@@ -123,7 +123,9 @@ def test_a_full_queue_refuses_and_takes_again() -> None:
     async def work(batcher: Batcher) -> list[int]:
         first = await occupy(batcher, model)
         tasks = await begin(batcher, model.double, [1] * 8)
-        with pytest.raises(ServingError, match="8 sentences wait and at most 8 may") as error:
+        with pytest.raises(
+            ServingError, match="8 sentences are waiting, and the limit is 8"
+        ) as error:
             await batcher.submit(model.double, [2])
         assert error.value.code is Code.RESOURCE_EXHAUSTED
         model.free.set()

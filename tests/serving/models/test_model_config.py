@@ -77,7 +77,7 @@ def test_a_policy_is_the_latest_unless_it_says_otherwise(tmp_path: Path, text, p
             f'{DEMO} version_labels {{ key: "a/b" value: 2 }}',
             "label must have neither '/' nor ':', got 'a/b'",
         ),
-        ('name: "first" base_path: "b"', ": model 'first' is there twice"),
+        ('name: "first" base_path: "b"', ": model 'first' is listed twice"),
     ],
 )
 def test_what_cannot_be_served_is_refused_by_file_and_model(

@@ -1,5 +1,7 @@
-"""`keras-transformer distill`: knowledge distillation. Translates training text with a finished
-model, trains a small one on the translations, and compares the two.
+"""`keras-transformer distill`: knowledge distillation.
+
+Translates training text with a finished model, trains a small one on the translations, and compares
+the two.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Whom the REST side answers: pages of other origins (CORS), and clients with an API key."""
+"""Access control of the REST side: web pages of other origins (CORS) and API keys."""
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -48,7 +48,9 @@ class Access:
         await (_preflight() if is_preflight else self._app)(scope, receive, send)
 
     def _is_preflight(self, scope: Scope, origin: bytes) -> bool:
-        """Returns whether a browser asks what a page may ask; refuses pages of other origins."""
+        """Returns whether a request is a CORS preflight; refuses pages of origins that are not
+        allowed.
+        """
         if not origin or scope["method"] != "OPTIONS":
             return False
         if not _header(scope, b"access-control-request-method"):
@@ -56,8 +58,8 @@ class Access:
         if not self._allows(origin):
             raise ServingError(
                 Code.PERMISSION_DENIED,
-                f"pages of {origin.decode('latin-1')!r} may not ask: --cors-origin names those "
-                "that may.",
+                f"web pages of {origin.decode('latin-1')!r} may not send requests: allow them with "
+                "--cors-origin.",
             )
         return True
 

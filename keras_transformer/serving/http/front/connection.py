@@ -1,5 +1,5 @@
-"""HTTP connections of uvicorn that hold out against clients who send too much, or too slowly, or do
-not read their answers, and that send an answer's head and body in one packet.
+"""uvicorn's HTTP connections with limits for clients that send too much, send too slowly or do not
+read their answers; an answer's head and body leave in one packet.
 
 uvicorn writes head and body one after the other. Each would be a packet of its own, and the client
 would be woken for a head that it cannot use yet.
@@ -43,11 +43,11 @@ class Connection(HttpToolsProtocol):
 
     Args:
         *given: As uvicorn gives them.
-        gate: What all connections share.
+        gate: The limits and counts that all connections share.
         **named: As uvicorn gives them.
 
     Attributes:
-        was_answered: Whether it has ever had one.
+        was_answered: Whether the connection has ever had an answer.
         waiting_since: The event loop's time since which its client is to send a request.
     """
 
@@ -78,7 +78,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(joining)  # type: ignore[arg-type]
         self._expect_request()
         if not self._gate.let_in(self, self.connections):
-            self._refuse(503, "too many connections are open: ask again.")
+            self._refuse(503, "too many connections are open: try again later.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends."""
@@ -229,7 +229,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(408, f"the request was not complete within {seconds:g} seconds.")
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answers what is no request to be served, and ends the connection."""
+        """Answers a refused request and ends the connection."""
         self._is_refused = True
         self._stop_expecting()
         if self.pipeline or (self._is_answering and not self.cycle.more_body):
@@ -253,7 +253,7 @@ class Connection(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[status] + head + end + body)
 
     def _watch_reading(self, left: int | None = None) -> None:
-        """Looks again and again at what the client has not read; ends its connection if it stalls.
+        """Checks repeatedly how much the client has not read; ends its connection if it stalls.
 
         Args:
             left: Bytes that were left at the last look; None at the first.

@@ -1,5 +1,6 @@
-"""What the connections of a server share: the limits of a request's head, and the number of open
-files, within which the one that has waited longest gives way to a new one.
+"""Limits that all connections of a server share: the size and time of a request's head, and the
+number of open files. At that limit, the connection that has been idle longest is closed for a new
+one.
 """
 
 import math
@@ -23,7 +24,7 @@ _TELL_SECONDS = 10.0
 
 
 class Waiting(Protocol):
-    """What a gate sees of a connection."""
+    """The interface of a connection for a gate."""
 
     was_answered: bool
     waiting_since: float
@@ -80,13 +81,13 @@ class Gate:
         return True
 
     def count_refusal(self, code: Code) -> None:
-        """Counts and logs what was not even a request."""
+        """Counts and logs a refusal that comes before any request."""
         self._journal.end(self._journal.begin("rest", UNKNOWN), code.name)
 
     def _tell(self) -> None:
         if time.monotonic() - self._told > _TELL_SECONDS:
             self._told = time.monotonic()
-            action = "clients that wait are cut off for new ones: raise `ulimit -n`"
+            action = "idle connections are closed for new ones: raise `ulimit -n`"
             self._journal.event("too many open files", action=action)
 
 

@@ -1,6 +1,4 @@
-"""The names by which clients reach the server: the hosts that it answers to, and what proxies tell
-of the scheme, the host and the path that a client asked for.
-"""
+"""Host names that the server accepts, and the `X-Forwarded-*` headers of trusted proxies."""
 
 import ipaddress
 import re
@@ -24,8 +22,8 @@ _FORWARDED = b"x-forwarded-"
 
 
 class HostNames:
-    """Refuses requests for other hosts; gives an application what clients see as scheme, host and
-    path prefix.
+    """Refuses requests for other hosts, and passes on the scheme, host and path prefix that clients
+    see.
 
     Args:
         app: The application.
@@ -77,8 +75,7 @@ class HostNames:
         if not any(_matches(name, pattern) for pattern in self._hosts):
             raise ServingError(
                 Code.PERMISSION_DENIED,
-                f"this server does not go by the name {name!r}: the names that it answers to are "
-                "those of --allowed-hosts.",
+                f"the host {name!r} is not allowed on this server: add it with --allowed-hosts.",
             )
 
     def _trusts(self, scope: Scope) -> bool:

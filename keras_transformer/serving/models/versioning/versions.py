@@ -1,5 +1,7 @@
-"""The loaded versions of a model. Its directory is checked at intervals; new complete versions that
-policy and labels choose are loaded, and those that they replace are unloaded.
+"""The loaded versions of a model.
+
+Its directory is checked at intervals: complete new versions that policy or labels select are
+loaded, and those that they replace are unloaded.
 """
 
 import asyncio
