@@ -17,7 +17,7 @@ from keras_transformer.artefact.signatures import (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EncoderSizes:
-    """What the signatures of an encoder depend on; None for a size that is not known.
+    """The sizes on which the signatures of an encoder depend; None for an unknown size.
 
     Args:
         head: The config's head.

@@ -50,7 +50,8 @@ _INNERMOST_LIST = re.compile(r"\[[^\[\]{}]*\]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What an artefact holds; `docs/onnx_artefact.md` explains every field to other languages.
+    """The contents of an artefact; `docs/onnx_artefact.md` explains every field for programs in
+    other languages.
 
     Args:
         config: The model's config as plain values; its "family" names the kind of model.

@@ -1,4 +1,4 @@
-"""What the configs of all models say of their embeddings: positions, scale, norm."""
+"""Fields of the embeddings, common to the configs of all models: positions, scale, norm."""
 
 import dataclasses
 from typing import Any, Literal, get_args

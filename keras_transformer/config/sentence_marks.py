@@ -59,7 +59,7 @@ class TaggedText(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SentenceMarks:
-    """Which ids a model of several languages, or one like BART, reads and writes before a text.
+    """The ids that a model of several languages, or one like BART, reads and writes around a text.
 
     Args:
         source: Ids before each source.

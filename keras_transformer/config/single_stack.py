@@ -1,6 +1,4 @@
-"""What the configs of models with one stack of blocks share: vocabulary, embeddings, number of
-blocks.
-"""
+"""Fields common to the configs of models with one stack: vocabulary, embeddings, blocks."""
 
 import dataclasses
 import json

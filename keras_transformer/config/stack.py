@@ -182,7 +182,7 @@ class AttentionConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecurrenceConfig:
-    """What stands in place of attention within a text.
+    """The recurrence that replaces self-attention.
 
     Args:
         kind: "ssru", the simpler simple recurrent unit (Kim et al. 2019).

@@ -1,5 +1,5 @@
-"""How one vector is made of a text, as Sentence Transformers makes it (Reimers and Gurevych 2019):
-poolings, the linear layers behind them, and prompts that go before texts.
+"""Text vectors as in Sentence Transformers (Reimers and Gurevych 2019): pooling, linear layers
+after it, and prompts before texts.
 """
 
 import dataclasses

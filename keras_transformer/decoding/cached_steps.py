@@ -14,7 +14,7 @@ from keras_transformer.tensors import Tensor
 
 
 class DecodingModel(Protocol):
-    """What decoding needs of a `Transformer`, which documents these methods."""
+    """The methods of a `Transformer` that decoding uses; they are documented there."""
 
     def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""

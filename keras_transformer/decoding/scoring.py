@@ -62,7 +62,7 @@ class TeacherForcing:
 
 
 class ScoringModel(Protocol):
-    """What scoring needs of a `Transformer`, which documents these methods."""
+    """The methods of a `Transformer` that scoring uses; they are documented there."""
 
     def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
         """Returns each block's keys and values of the source."""

@@ -14,7 +14,7 @@ _WARM_UP = 20
 
 @dataclass(frozen=True)
 class Judgement:
-    """How a model translated a test set.
+    """The quality and speed of a model's translation of a test set.
 
     Attributes:
         model: Its name.

@@ -1,5 +1,5 @@
-"""What weights begin with: the initializers of linear layers and of tables of embeddings, or zeros
-where values of a file follow.
+"""Initializers of linear layers and embeddings; zeros where weights are loaded from a file
+afterwards.
 """
 
 from collections.abc import Iterator

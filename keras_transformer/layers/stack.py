@@ -1,5 +1,5 @@
-"""What encoder and decoder share: a block as a list of residual sub-layers, and a stack of blocks
-(paper, section 3.1).
+"""Base classes of encoder and decoder: a block as a list of residual sub-layers, and a stack of
+blocks (paper, section 3.1).
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""What the models of all families can do besides their computation, as users of Keras and keras-hub
-know it: to be saved quantized, to be adapted by LoRA, and to become a preset.
+"""Methods of the models of all families, as in Keras and keras-hub: quantized saving, LoRA and
+presets.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What building a functional model needs: inputs of ids, and a dtype policy while it is built."""
+"""Helpers to build functional models: inputs of ids, and a dtype policy during the build."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

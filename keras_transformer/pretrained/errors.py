@@ -1,4 +1,4 @@
-"""What goes wrong with files of models that were trained elsewhere."""
+"""Errors about the files of models that were trained elsewhere."""
 
 
 class ImportRefusedError(ValueError):

@@ -1,4 +1,4 @@
-"""What reading a directory gives: a config, the table of its weights, and its tokenizers."""
+"""An imported model as it was read from a directory: config, table of weights and tokenizers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -70,7 +70,7 @@ class Module(NamedTuple):
 
 
 class Embedding(NamedTuple):
-    """How a directory makes vectors.
+    """The pooling, layers and prompts with which a model makes vectors.
 
     Attributes:
         fields: Fields of `EncoderConfig`.

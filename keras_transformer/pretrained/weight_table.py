@@ -1,4 +1,4 @@
-"""Which tensor of a file is which weight of a model: tables that are read in either direction."""
+"""Tables that map the tensors of a file to the weights of a model, for import and export."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -9,12 +9,12 @@ Values = TypeVar("Values")
 
 
 class FigureNames(NamedTuple):
-    """How a head's figures are called.
+    """The names of the metrics of a head.
 
     Attributes:
         accuracy: The share of right predictions.
         predicted: What one prediction is for.
-        has_perplexity: Whether a perplexity says something of it.
+        has_perplexity: Whether perplexity is meaningful for the head.
     """
 
     accuracy: str

@@ -31,7 +31,7 @@ _Result = TypeVar("_Result")
 
 
 class Division(NamedTuple):
-    """How a request's sentences are divided.
+    """The division of a request's sentences among workers.
 
     Attributes:
         at_a_time: Batches that run side by side.

@@ -47,7 +47,8 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a preset is trained on a corpus of its own size; `TrainOptions` describes the fields.
+    """The training options of a preset; `TrainOptions` describes the fields.
+    describes the fields.
 
     Args:
         least_updates: Updates that a run makes at least, in more epochs where they are short.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelScores:
-    """How well one label is told from the others; all from 0 to 1.
+    """The scores of one label against the others, all from 0 to 1.
 
     Attributes:
         precision: Share of the texts given this label whose label it is; 0 if none was given it.
@@ -25,7 +25,7 @@ class LabelScores:
 
 @dataclass(frozen=True)
 class ClassScores:
-    """How well texts were classified.
+    """The scores of a classifier on labelled texts.
 
     Attributes:
         accuracy: Share of texts that were given their label, or exactly their labels.

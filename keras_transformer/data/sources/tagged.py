@@ -53,7 +53,7 @@ class TaggedTexts:
 
 @dataclass(frozen=True)
 class TaggedCorpus:
-    """What a tagger's run reads.
+    """The corpus of a tagger.
 
     Attributes:
         train: Texts to train on, with two or more tags.

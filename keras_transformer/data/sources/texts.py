@@ -126,7 +126,7 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """What a run on plain texts reads: texts to train on and, optionally, to validate on."""
+    """A corpus of plain texts: texts to train on and, optionally, to validate on."""
 
     train: Texts
     valid: Texts | None = None
@@ -134,7 +134,7 @@ class TextCorpus:
 
 @dataclass(frozen=True)
 class LabelledCorpus:
-    """What a classifier's run reads.
+    """The corpus of a classifier.
 
     Attributes:
         train: Texts to train on, of two or more classes.

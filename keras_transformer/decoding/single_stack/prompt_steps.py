@@ -11,7 +11,7 @@ from keras_transformer.tensors import Tensor
 
 
 class ContinuingModel(Protocol):
-    """What generation needs of a `DecoderOnly`, which documents these methods."""
+    """The methods of a `DecoderOnly` that generation uses; they are documented there."""
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
         """Returns empty caches."""

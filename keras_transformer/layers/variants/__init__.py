@@ -1,3 +1,3 @@
-"""What followed the paper and may replace its parts: other norms, other positions, a recurrence,
-integers for weights, and layers that are not trained.
+"""Variants that are newer than the paper: other norms and positions, a recurrence, quantized
+weights, and frozen layers.
 """

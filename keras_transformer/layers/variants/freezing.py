@@ -1,4 +1,4 @@
-"""Which layers of a model or layer are frozen, and how they are frozen again."""
+"""Records which layers of a model or layer are frozen, and freezes them again."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""How Keras quantized each layer of a model or layer, and how they are quantized again."""
+"""Records how Keras quantized the layers of a model or layer, and quantizes them again."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

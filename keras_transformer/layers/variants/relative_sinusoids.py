@@ -16,7 +16,7 @@ from keras_transformer.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class RelativeSinusoids(Composite):
-    """What the distance between a query and a key adds to their score.
+    """The term that the distance between a query and a key adds to their score.
 
     The score of query i and key j is (q_i + u)ᵀ k_j + (q_i + v)ᵀ W_kR R_{i-j}: R holds sinusoids
     (Vaswani et al. 2017, section 3.5) of the distance, which is negative for a key after its query,

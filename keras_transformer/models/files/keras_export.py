@@ -1,4 +1,4 @@
-"""What Keras's `export` needs beside a model of ours, and what it cannot write."""
+"""Support for Keras's `export`, and checks for models that it cannot write."""
 
 import warnings
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ _COUNT_BYTES = 8
 
 
 class OldFile(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     Attributes:
         tensors: Its tensors by name.

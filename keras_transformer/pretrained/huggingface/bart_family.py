@@ -44,7 +44,7 @@ _SINUSOIDS = ("embed_positions.weight", "embed_positions.weights")
 
 @dataclass(frozen=True)
 class Variant:
-    """What differs between the architectures.
+    """The differences between the architectures.
 
     Attributes:
         norm: Where their norms stand.

@@ -34,7 +34,7 @@ HEADS = {
 
 @dataclass(frozen=True)
 class Names:
-    """What an architecture calls its tensors.
+    """The tensor names of an architecture.
 
     Attributes:
         body: The beginning of all names but a head's.

@@ -39,12 +39,12 @@ FAIRSEQ = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """What a translator's text is made of.
+    """The vocabularies of a translator.
 
     Attributes:
-        tokenizers: Those of source and target, the same object if they are one.
+        tokenizers: The tokenizers of source and target; the same object if there is one vocabulary.
         special_ids: The model's.
-        marks: What stands before texts.
+        marks: The ids around texts.
         search: Options that the model was saved with.
     """
 

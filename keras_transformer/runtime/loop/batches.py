@@ -14,7 +14,7 @@ IdRows = Sequence[Sequence[int]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MemoryBound:
-    """How much memory the rows of one batch may take together.
+    """A limit on the memory that the rows of one batch take together.
 
     Args:
         limit: Bytes, at least 1.

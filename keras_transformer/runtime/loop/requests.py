@@ -1,5 +1,6 @@
-"""What the searches share: the `SearchRequest` of a batch, the decoder as `Steps`, and the helpers
-between them. A search knows nothing of models, graphs or caches.
+"""The interface of the searches: the `SearchRequest` of a batch and the decoder as `Steps`.
+
+A search knows nothing of models, graphs or caches.
 """
 
 import dataclasses
@@ -46,7 +47,7 @@ class First(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """How far beam search may go on before the caller looks at what it found.
+    """How many steps beam search may make before the caller looks at the results.
 
     Attributes:
         most: How many steps to make at most.

@@ -1,1 +1,1 @@
-"""What training minimizes: label-smoothed cross-entropy, alone or with the head, and metrics."""
+"""Losses and metrics: label-smoothed cross-entropy, alone or computed together with the head."""

@@ -37,7 +37,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be done to one variable in an update.
+    """The update of one variable.
 
     Attributes:
         variable: The variable.

@@ -1,1 +1,1 @@
-"""What a run will do: the numbers that fit its corpus, and the lines that tell them first."""
+"""The plan of a run: numbers that suit its corpus, printed before training starts."""

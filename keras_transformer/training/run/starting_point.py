@@ -1,5 +1,5 @@
-"""What a run starts from: existing tokenizers, or the tokenizers and weights of a finished run to
-fine-tune.
+"""The starting point of a run: existing tokenizers, or the tokenizers and weights of a finished run
+to fine-tune.
 """
 
 import hashlib

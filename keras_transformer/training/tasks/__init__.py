@@ -1,1 +1,1 @@
-"""What is specific to a task: its data, its model and loss, its validation and calibration."""
+"""The tasks of training, each with its data, model, loss, validation and calibration."""

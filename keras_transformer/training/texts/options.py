@@ -1,4 +1,4 @@
-"""What is made of single texts: options beside those of every training run."""
+"""Options of training on single texts, in addition to those of every training run."""
 
 import dataclasses
 import hashlib

@@ -46,19 +46,19 @@ AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus | PreparedCorpus
 
 @dataclass(frozen=True)
 class TextKind:
-    """What differs between the tasks.
+    """The settings in which the tasks on single texts differ.
 
     Attributes:
         family: The class of the model's config.
         default_preset: The size to train if none is named.
         corpus: The class of its texts that are not prepared.
         has_mask: Whether the vocabulary needs a mask.
-        has_in_batch_negatives: Whether rows of a batch are told from each other.
-        head: Takes the corpus and options and returns the config's fields that say what the model
-            returns.
+        has_in_batch_negatives: Whether each row of a batch is compared with the others.
+        head: Takes the corpus and options and returns the config's fields that describe the model's
+            output.
         encode: Takes texts, tokenizer, config, longest row and options and returns rows.
-        objective: For prepared texts: takes tokenizer, config and options and returns what makes
-            batches of rows; None if the task's texts cannot be prepared.
+        objective: For prepared texts: takes tokenizer, config and options and returns a function
+            that makes batches of rows; None if the task's texts cannot be prepared.
         begins_with: Name of the special id before each of them.
     """
 

@@ -1,5 +1,5 @@
-"""Where the parts of a trained model stand in a model of another family or task: renames layer
-paths, and names what differs.
+"""Maps layer paths of a trained model to those of a model of another family or task, and lists the
+differences.
 """
 
 import dataclasses

@@ -26,7 +26,7 @@ _SOURCE = "source_embeddings/"
 
 @dataclasses.dataclass(frozen=True)
 class Growth:
-    """How a vocabulary grows.
+    """The growth of a vocabulary.
 
     Attributes:
         before: The tokenizer as it was.

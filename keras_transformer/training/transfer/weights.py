@@ -25,7 +25,7 @@ _BLOCK = re.compile(r"block_\d+")
 
 @dataclass(frozen=True)
 class Transfer:
-    """What was taken, by layer paths such as `encoder/block_0/attention/query/kernel`.
+    """The transferred weights, by layer paths such as `encoder/block_0/attention/query/kernel`.
 
     Attributes:
         taken: Weights of the new model that were set.

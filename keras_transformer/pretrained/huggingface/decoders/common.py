@@ -1,4 +1,6 @@
-"""What all decoders alone share: a head that may be the embeddings, and a padding of our own."""
+"""Common code of decoders: the head, which may be tied to the embeddings, and a padding id of our
+own.
+"""
 
 from typing import Any
 
