@@ -1,6 +1,6 @@
 """`--jsonl`: reads a JSON object a line and writes it again with the answer as further keys.
 
-What a line has beside the keys that a command reads is written as it came, byte for byte.
+All other keys of a line are written unchanged, byte for byte.
 """
 
 import json
@@ -46,7 +46,7 @@ class RecordText(str):
 
 @dataclass(frozen=True, kw_only=True)
 class JsonAnswers:
-    """What a command reads of JSON lines and what it writes of each.
+    """The keys of JSON lines that a command reads and those that it adds.
 
     Args:
         answer: Takes texts and returns the further keys of each line, in order.
@@ -100,11 +100,11 @@ class JsonAnswers:
             raise LineError(f"expected {self.optional!r} in all lines or in none.")
         for name in self.writes:
             if name in record:
-                raise LineError(f"the key {name!r} is one that the answer writes: rename it.")
+                raise LineError(f"the key {name!r} is reserved for the answer: rename it.")
 
 
 def hypothesis_values(found: Hypothesis) -> dict[str, Any]:
-    """Returns what is written of a hypothesis."""
+    """Returns the values to write for a hypothesis."""
     return {
         "text": found.text,
         "score": found.score,
@@ -146,7 +146,7 @@ def _check_value(name: str, value: Any, kind: Any) -> None:
 
 
 def _extended(text: RecordText, more: Mapping[str, Any]) -> str:
-    """Returns the line as it came, with the answer before its closing brace."""
+    """Returns the line unchanged but for the answer before its closing brace."""
     begun = text.line.strip()[:-1].rstrip()
     answer = json.dumps(_finite(more), ensure_ascii=False, allow_nan=False)
     return f"{begun}, {answer[1:]}"

@@ -29,7 +29,7 @@ _BATCH_TOKENS = 4096
 
 
 class WritingModel(FamilyModel):
-    """What both kinds of models that write share."""
+    """Base class of encoder-decoders and decoders, the models that generate text."""
 
     def _engine(self) -> Any:
         if self.search_engine is None:

@@ -48,7 +48,6 @@ __all__ = [
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """The training options of a preset; `TrainOptions` describes the fields.
-    describes the fields.
 
     Args:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
