@@ -120,7 +120,7 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
         ),
         ("--task classify --train-jsonl {folder}/a.txt", "a.txt, line 1: expected a JSON object"),
         ("--task embed --train-text a.txt", "--train-text is not for --task embed, which reads"),
-        ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which tells"),
+        ("--task embed --train-tsv a --r-drop 1", "--r-drop=1.0 is not for embed, which"),
         ("--task embed --train-tsv {folder}/a.txt", "a.txt, line 1: expected at least 2 columns"),
         ("--task causal-lm --train-tsv a.tsv", "--train-tsv is not for --task causal-lm"),
         (

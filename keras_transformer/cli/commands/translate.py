@@ -80,7 +80,7 @@ class TranslateOptions:
         if self.jsonl and (self.join_lines or self.replace_unk):
             raise ValueError(
                 "--jsonl cannot be used with --join-lines or --replace-unk, since each line has "
-                "its own text and scores: leave them out."
+                "its own text and scores: leave out both."
             )
         if self.join_lines and self.target_prefixes:
             raise ValueError(

@@ -235,7 +235,10 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ("--init a --vocab-size 99", "--vocab-size sets a vocabulary, but the run starts"),
         ("--init a --tokenizer b", "--tokenizer sets a vocabulary, but the run starts"),
         ("--tokenizer a --vocab-size 99", "--vocab-size is for training a vocabulary, but --tok"),
-        ("--tokenizer a --no-joint-vocabulary", "takes two models for separate vocabularies"),
+        (
+            "--tokenizer a --no-joint-vocabulary",
+            "for separate vocabularies give --tokenizer two models",
+        ),
         ("--tokenizer a b c", "--tokenizer takes one model for both languages, or two, got 3"),
         ("--tokenizer no.model", "no tokenizer model at no.model"),
         (
