@@ -49,7 +49,7 @@ def fits_fused(attention: MultiHeadAttention) -> bool:
 
 
 def fits_group_query(attention: MultiHeadAttention) -> bool:
-    """Whether GroupQueryAttention can hold a layer."""
+    """Whether GroupQueryAttention can compute a layer."""
     return is_fused(attention.config) and attention.config.key_dim % _GROUPED_WIDTH == 0
 
 
@@ -62,7 +62,7 @@ def grouped_flags(attention: MultiHeadAttention) -> dict[str, Any]:
 
 
 def grouped_bias(bias: str | None) -> tuple[str | None, ...]:
-    """Returns the last operands of GroupQueryAttention: none, or what is added to the scores."""
+    """Returns the last operands of GroupQueryAttention: none, or a bias for the scores."""
     return () if bias is None else (None, None, None, bias)
 
 
