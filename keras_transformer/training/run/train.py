@@ -30,7 +30,7 @@ from keras_transformer.training.texts.train import train_texts
 TaskName = Literal["translation"] | TextTaskName
 TRANSLATION = "translation"
 # The task of each corpus that is for one alone if none is named.
-_TASKS = {Corpus: TRANSLATION, LabelledCorpus: "classify", TaggedCorpus: "tag"}
+_TASKS: dict[type, str] = {Corpus: TRANSLATION, LabelledCorpus: "classify", TaggedCorpus: "tag"}
 # What arguments for some tasks alone are if they are not given; None if nothing else is said.
 _DEFAULTS = {"joint_vocabulary": True, "word_level": WORD_LEVEL}
 _INSTEAD = {
@@ -139,9 +139,11 @@ def train(
         `train(TextCorpus(texts), "runs/bert", preset="bert-tiny").model`
     """
     require_tensorflow_backend("train")
-    chosen = task or _task_of(corpus, text_options, preset, init)
+    # Either of the two checks that the corpus is for its task.
+    texts: Any = corpus
+    chosen: Any = task or _task_of(corpus, text_options, preset, init)
     check_choice("task", chosen, [TRANSLATION, *KINDS])
-    of_translation = {
+    of_translation: dict[str, Any] = {
         "joint_vocabulary": joint_vocabulary,
         "tokenizers": tokenizers,
         "init_decoder": init_decoder,
@@ -149,7 +151,7 @@ def train(
         "teacher": teacher,
         "word_level": word_level,
     }
-    of_texts = {"tokenizer": tokenizer, "text_options": text_options}
+    of_texts: dict[str, Any] = {"tokenizer": tokenizer, "text_options": text_options}
     shared: dict[str, Any] = {
         "preset": preset,
         "overrides": overrides,
@@ -166,9 +168,9 @@ def train(
     }
     if chosen == TRANSLATION:
         _refuse_given(of_texts, "tasks on single texts", chosen)
-        return train_translation(corpus, directory, **shared, **of_translation)
+        return train_translation(texts, directory, **shared, **of_translation)
     _refuse_given(of_translation, TRANSLATION, chosen)
-    return train_texts(chosen, corpus, directory, **shared, **of_texts)
+    return train_texts(chosen, texts, directory, **shared, **of_texts)
 
 
 def _task_of(
@@ -182,8 +184,8 @@ def _task_of(
         if not corpus.is_single:
             return TRANSLATION
     elif not isinstance(corpus, TextCorpus):
-        for kind, task in _TASKS.items():
-            if isinstance(corpus, kind):
+        for corpus_class, task in _TASKS.items():
+            if isinstance(corpus, corpus_class):
                 return task
         raise TypeError(
             "corpus must be a Corpus, TextCorpus, LabelledCorpus, TaggedCorpus or PreparedCorpus, "
