@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from keras_transformer.config.family import ENCODER
 from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
@@ -63,15 +64,9 @@ class OnnxEncoder(OpenedArtefact[OnnxEncoderEngine], TextUnderstanding):
         target: str | None = None,
         mmap: bool = False,
     ) -> None:
-        OpenedArtefact.__init__(
-            self,
-            directory,
-            ENCODER,
-            lambda manifest, files: OnnxEncoderEngine(
-                manifest, files, threads, batch_tokens, providers
-            ),
-            target=target,
-            mmap=mmap,
+        engine = partial(
+            OnnxEncoderEngine, threads=threads, batch_tokens=batch_tokens, providers=providers
         )
+        OpenedArtefact.__init__(self, directory, ENCODER, engine, target=target, mmap=mmap)
         [text_ids] = self.text_ids
         TextUnderstanding.__init__(self, self.engine, text_ids, max_text_length, long_texts)

@@ -14,7 +14,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.providers import Provider
-from keras_transformer.runtime.workers import Workers
+from keras_transformer.runtime.workers import Workers, check_sizes
 from keras_transformer.search.text_limits import check_vocabulary
 from keras_transformer.understanding.engine import Array, Row
 
@@ -49,8 +49,7 @@ class OnnxEncoderEngine:
         providers: Sequence[Provider] | None = None,
     ) -> None:
         self.config = EncoderConfig.from_dict(dict(manifest.config))
-        if batch_tokens is not None and batch_tokens < 1:
-            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
+        check_sizes(batch_tokens=batch_tokens)
         self._workers = Workers(manifest, files, threads, providers)
         self._batch_tokens = batch_tokens or self._workers.read_tokens
         self._outputs = {name: graph.outputs[0].name for name, graph in manifest.graphs.items()}
@@ -99,12 +98,9 @@ class OnnxEncoderEngine:
             if places is not None:
                 inputs["places"] = _padded([places[row] for row in batch], 0)
             [output] = opened[graph].run([self._outputs[graph]], inputs)
-            return output
+            return output.astype(np.float32, copy=False)
 
-        found: dict[int, Array] = {}
-        outputs = self._workers.map(run, batches, division.at_a_time)
-        for batch, output in zip(batches, outputs, strict=True):
-            found.update(zip(batch, output.astype(np.float32, copy=False), strict=True))
+        found = self._workers.by_place(run, batches, division.at_a_time)
         return [found[row] for row in range(len(rows))]
 
 

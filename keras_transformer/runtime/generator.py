@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from keras_transformer.config.family import DECODER
 from keras_transformer.generation.text_generator import TextGenerator
@@ -67,16 +68,14 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         target: str | None = None,
         mmap: bool = False,
     ) -> None:
-        OpenedArtefact.__init__(
-            self,
-            directory,
-            DECODER,
-            lambda manifest, files: OnnxGenerationEngine(
-                manifest, files, threads, batch_tokens, max_cache_bytes, providers
-            ),
-            target=target,
-            mmap=mmap,
+        engine = partial(
+            OnnxGenerationEngine,
+            threads=threads,
+            batch_tokens=batch_tokens,
+            max_cache_bytes=max_cache_bytes,
+            providers=providers,
         )
+        OpenedArtefact.__init__(self, directory, DECODER, engine, target=target, mmap=mmap)
         [text_ids] = self.text_ids
         TextGenerator.__init__(
             self, self.engine, text_ids, max_text_length, long_texts, self.manifest.search

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -79,16 +80,14 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
-        OpenedArtefact.__init__(
-            self,
-            directory,
-            ENCODER_DECODER,
-            lambda manifest, files: Engine(
-                manifest, files, threads, batch_tokens, max_cache_bytes, providers
-            ),
-            target=target,
-            mmap=mmap,
+        engine = partial(
+            Engine,
+            threads=threads,
+            batch_tokens=batch_tokens,
+            max_cache_bytes=max_cache_bytes,
+            providers=providers,
         )
+        OpenedArtefact.__init__(self, directory, ENCODER_DECODER, engine, target=target, mmap=mmap)
         manifest, (source, target_ids) = self.manifest, self.text_ids
         TextTranslator.__init__(
             self,

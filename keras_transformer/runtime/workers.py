@@ -30,6 +30,13 @@ _Batch = TypeVar("_Batch")
 _Result = TypeVar("_Result")
 
 
+def check_sizes(**sizes: int | None) -> None:
+    """Raises `ValueError` if a number is below 1; None is none."""
+    for name, value in sizes.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
 class Division(NamedTuple):
     """The division of a request's sentences among workers.
 
@@ -124,6 +131,20 @@ class Workers:
             for task in tasks:
                 task.cancel()
             raise
+
+    def by_place(
+        self,
+        run: Callable[[list[int]], Iterable[_Result]],
+        batches: Sequence[list[int]],
+        at_a_time: int,
+    ) -> dict[int, _Result]:
+        """Runs batches of places as `map` does; returns what `run` gives for each by its place."""
+        results = self.map(run, batches, at_a_time)
+        return {
+            place: one
+            for places, found in zip(batches, results, strict=True)
+            for place, one in zip(places, found, strict=True)
+        }
 
     def close(self) -> None:
         """Releases the graphs; batches that are running or waiting to run are finished."""

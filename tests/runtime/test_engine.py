@@ -74,7 +74,7 @@ def test_results_do_not_depend_on_batches_side_by_side(
     many = [source for source in sources for _ in range(6)]
     together = Engine(manifest, ArtefactFiles(exported.path), 3, 8192, None)
     division = together._workers.divide(len(many), 1)
-    assert len(together._plan(many, [40] * len(many), 1, division)) >= 3
+    assert len(together._plan(together._checked(many, chosen, None), division)) >= 3
     assert ids_of(together.search(many, chosen)) == ids_of(engine.search(many, chosen))
     with pytest.raises(ValueError, match="got 60 in row 48"):
         together.search([*many, [60]], chosen)
