@@ -1,4 +1,4 @@
-"""Which operators can hold a Keras attention layer, and what all of them agree on."""
+"""Which operators can compute a Keras attention layer, and the names and widths that they share."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def named(prefix: str, number: int) -> tuple[str, str]:
 
 
 def is_fused(config: Any) -> bool:
-    """Whether fused operators can hold the widths of heads of a layer's or a model's config."""
+    """Whether fused operators support the head widths of a layer's or a model's config."""
     return config.key_dim == config.value_dim
 
 
@@ -44,7 +44,7 @@ def is_grouped(attention: MultiHeadAttention) -> bool:
 
 
 def fits_fused(attention: MultiHeadAttention) -> bool:
-    """Whether the other fused operators can hold a layer, but for shared heads."""
+    """Whether the other fused operators can compute a layer, apart from shared heads."""
     return is_fused(attention.config) and attention.config.soft_cap is None
 
 
