@@ -29,7 +29,7 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.versioning.version import VersionStatus
+from keras_transformer.serving.models.versioning.version import LoadedVersion, VersionStatus
 from keras_transformer.serving.rpc.grpc_server import GrpcServer, start_grpc
 from keras_transformer.serving.settings import ServeOptions
 
@@ -60,9 +60,9 @@ class ScriptedService:
         self.let_go = asyncio.Event()
 
     async def predict(
-        self, loaded: Any, signature_name: str, inputs: dict[str, np.ndarray], **options: Any
+        self, loaded: Any, signature: Signature, inputs: dict[str, np.ndarray], **options: Any
     ) -> dict[str, np.ndarray]:
-        call = {"version": loaded.number, "signature_name": signature_name, "inputs": inputs}
+        call = {"version": loaded.number, "signature_name": signature.name, "inputs": inputs}
         self.calls.append({**call, **options})
         texts = inputs["text"].tolist()
         if texts == [b"wait"]:
@@ -88,8 +88,9 @@ class ScriptedService:
         if not isinstance(number, int):
             raise ServingError(Code.NOT_FOUND, f"no label {asked}, its labels are stable")
         signatures = {"serving_default": SHOUT, "other": OTHER}
-        loaded = SimpleNamespace(signatures=signatures, graphs=GRAPHS)
-        return SimpleNamespace(name=model, number=number, model=loaded)
+        loaded: Any = SimpleNamespace(signatures=signatures, graphs=GRAPHS)
+        batcher: Any = None
+        return LoadedVersion(model, number, loaded, batcher)
 
     def kinds(self) -> list[dict[str, Any]]:
         return [{"serving_default": SHOUT, "other": OTHER}]
