@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     )
     from keras_transformer.data.sources.tfds import load_tfds
     from keras_transformer.data.sources.tsv import read_tsv
-    from keras_transformer.decoding.single_stack.encoder import TextEncoder
-    from keras_transformer.decoding.single_stack.generator import Generator
+    from keras_transformer.decoding.encoder import TextEncoder
+    from keras_transformer.decoding.generator import Generator
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
     from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
@@ -127,7 +127,7 @@ _HOMES = {
     "DecoderOnly": "models.decoder_only",
     "EncoderConfig": "config.encoder_only",
     "EncoderOnly": "models.encoder_only",
-    "Generator": "decoding.single_stack.generator",
+    "Generator": "decoding.generator",
     "GraphTokenizer": "text.graph_tokenizer",
     "LabelledCorpus": "data.sources.texts",
     "LabelledTexts": "data.sources.texts",
@@ -140,7 +140,7 @@ _HOMES = {
     "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",
     "TextCorpus": "data.sources.texts",
-    "TextEncoder": "decoding.single_stack.encoder",
+    "TextEncoder": "decoding.encoder",
     "Texts": "data.sources.texts",
     "TokenAccuracy": "training.loss.metrics",
     "Tokenizer": "text.tokenizer",

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.cli import main
-from keras_transformer.decoding.single_stack.encoder import TextEncoder
-from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.decoding.encoder import TextEncoder
+from keras_transformer.decoding.generator import Generator
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx, export_saved_model
 from keras_transformer.runs.finished_run import load_run

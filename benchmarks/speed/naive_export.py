@@ -11,6 +11,7 @@ import tensorflow as tf
 import tf2onnx
 
 from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.decoding_steps import Source
 from keras_transformer.models.transformer import Transformer
 
 Tensors = dict[str, tf.Tensor]
@@ -47,10 +48,8 @@ def write_naive(model: Transformer, directory: Path) -> None:
             [tuple(inputs[f"{prefix}_{kind}_{layer}"] for kind, _ in widths) for layer in layers]
             for prefix in ("cross", "cache")
         )
-        keep_mask = padding_mask(inputs["source_ids"])
-        logits, caches = model.decode_step(
-            inputs["target_ids"], inputs["step"], keep_mask, cross, caches
-        )
+        read = Source(padding_mask(inputs["source_ids"]), cross)
+        logits, caches = model.decode_step(inputs["target_ids"], inputs["step"], caches, read)
         return {"logits": logits, **_named("new_cache", caches)}
 
     directory.mkdir(parents=True)

@@ -3,12 +3,11 @@ encoder states. Each function is in the SavedModel once, whichever signatures ca
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
-from keras_transformer.decoding.cached_steps import CachedSteps
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import align_ids
@@ -68,7 +67,7 @@ class Translation:
             model.config.marks, options.source_language, options.target_language
         )
         self._parts = SharedParts(model)
-        self._steps = SharedSteps(self._cached_steps)
+        self._steps = SharedSteps(self._parts, self.special_ids)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         marks = (ROWS, ROWS)
         self.search = as_graph(partial(self._search, self._kept), ROWS, *marks)
@@ -164,10 +163,10 @@ class Translation:
     ) -> Found:
         empty = row_lengths(source_ids, self.special_ids) == 0
         ended = self._marked(source_ids, source_marks)
-        steps, batch = self._cached_steps(ended), tf.shape(source_ids)[0]
+        source, batch = self._parts.read_source(ended), tf.shape(source_ids)[0]
         sentences = sentences._replace(skipped=empty)
-        advance = self._steps.advance(options, (ended, steps.cross), sentences)
-        found = search(steps, batch, options, sentences, advance)
+        advance = self._steps.advance(options, source, sentences)
+        found = search(self._steps.stepper(source), batch, options, sentences, advance)
         possible = is_possible(found.scores)
         first = tf.range(options.num_hypotheses) == 0
         missing = tf.where(empty[:, None] & first, 0.0, LOWEST)
@@ -177,9 +176,6 @@ class Translation:
             scores=tf.where(possible, found.scores, missing),
             log_probabilities=tf.where(possible, found.log_probabilities, missing),
         )
-
-    def _cached_steps(self, source_ids: Tensor, cross: Any = None) -> CachedSteps:
-        return CachedSteps(self._parts, source_ids, self.special_ids, cross)
 
     def _marked(self, source_ids: Tensor, source_marks: Tensor) -> Tensor:
         """Returns the rows as the encoder reads them; empty ones are nothing but their end."""

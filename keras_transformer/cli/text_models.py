@@ -53,7 +53,7 @@ def open_encoder(
             directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
         )
     model, tokenizer = _load_run(directory, runtime)
-    from keras_transformer.decoding.single_stack.encoder import TextEncoder
+    from keras_transformer.decoding.encoder import TextEncoder
 
     return TextEncoder(model, tokenizer, **limits)
 
@@ -86,7 +86,7 @@ def open_generator(
             directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
         )
     model, tokenizer = _load_run(directory, runtime)
-    from keras_transformer.decoding.single_stack.generator import Generator
+    from keras_transformer.decoding.generator import Generator
 
     return Generator(model, tokenizer, search=RunDirectory(directory).load_search(), **limits)
 

@@ -1,6 +1,7 @@
 """Groups sentences of similar length into batches and pads each to its longest, with numpy only."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,22 @@ def batches(lengths: Mapping[int, int], budget: int, rows: int = 1) -> Iterator[
         batch.append(place)
     if batch:
         yield batch
+
+
+def run_in_batches(
+    lengths: Sequence[int], budget: int, run: Callable[[list[int]], Iterable[Any]]
+) -> list[Any]:
+    """Returns what `run` gives for each row, in the order of the rows.
+
+    Args:
+        lengths: The number of tokens of each row.
+        budget: Most padded tokens in a batch.
+        run: Takes the indices of a batch's rows; returns a result for each.
+    """
+    found: dict[int, Any] = {}
+    for places in batches(dict(enumerate(lengths)), budget):
+        found.update(zip(places, run(places), strict=True))
+    return [found[place] for place in range(len(lengths))]
 
 
 def pad(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int32]:

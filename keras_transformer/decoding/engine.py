@@ -1,4 +1,4 @@
-"""The translation engine of a live Keras model: rows of source ids, in any number and order, to
+"""The engines of live Keras models: rows of source ids, or prompts, in any number and order, to
 candidates. The search runs as a TensorFlow graph.
 """
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from keras import ops
 
-from keras_transformer.decoding.batches import batches, pad
-from keras_transformer.decoding.cached_steps import CachedSteps
+from keras_transformer.decoding.batches import batches, pad, run_in_batches
 from keras_transformer.decoding.candidates import (
     SearchWatches,
     candidates_of,
@@ -20,21 +20,194 @@ from keras_transformer.decoding.candidates import (
     without_stops,
 )
 from keras_transformer.decoding.hypotheses import SearchState, Sentences
-from keras_transformer.decoding.parts import ROWS, SharedParts, SharedSteps, as_graph
+from keras_transformer.decoding.parts import (
+    ROWS,
+    CachedSteps,
+    SharedDecoder,
+    SharedParts,
+    SharedSteps,
+    as_graph,
+)
 from keras_transformer.decoding.scoring import TeacherForcing
-from keras_transformer.decoding.search import search, search_steps
+from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
+from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models import Transformer
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.decoding_steps import Source
 from keras_transformer.search.memory import HypothesisSize
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops
 from keras_transformer.tensors import Tensor
+from keras_transformer.text.layout import decoder_row
 from keras_transformer.translation.engine import Alignment
 
+Inputs = dict[str, np.ndarray]
+Found = tuple[Tensor, Tensor, Tensor]
 
-class KerasEngine:
+
+@dataclasses.dataclass(frozen=True)
+class SearchTask:
+    """Checked rows of ids and what to search for.
+
+    Attributes:
+        options: What to search for; samples have a seed.
+        limits: Most tokens of each result, a prompt included; None for the options' `max_length`.
+        prefixes: Ids that each result begins with; None for none.
+        sources: Ids of each source, its end included; None for a decoder alone, whose prefixes are
+            prompts.
+    """
+
+    options: SearchOptions
+    limits: list[int] | None
+    prefixes: IdRows | None
+    sources: list[list[int]] | None = None
+
+    def begun(self, place: int) -> int:
+        """Returns how many tokens of a row's result are its prompt."""
+        return len(self.prefixes[place]) if self.sources is None and self.prefixes else 0
+
+    def inputs(self, places: list[int], pad_id: int) -> Inputs:
+        """Returns the search's inputs for a batch."""
+        given: Inputs = {}
+        if self.sources is not None:
+            given["source_ids"] = pad([self.sources[place] for place in places], pad_id)
+        if self.limits is not None:
+            given["limits"] = np.array([self.limits[place] for place in places], np.int32)
+        if self.prefixes is not None:
+            # A column of -1 at the end, so that there is one even if no prefix is in this batch.
+            given["prefixes"] = pad([[*self.prefixes[place], -1] for place in places], -1)
+        if self.sources is None:
+            given["prompt_lengths"] = np.array([self.begun(place) for place in places], np.int32)
+        options = self.options
+        if options.sample and options.seed is not None:
+            given["uniforms"] = np.array(
+                [
+                    [
+                        uniforms(
+                            options.seed, options.first_place + place, rank, options.max_length
+                        )
+                        for rank in range(options.num_hypotheses)
+                    ]
+                    for place in places
+                ]
+            )
+        return given
+
+    def graph_options(self, places: list[int]) -> SearchOptions:
+        """Returns the options of a batch's graph, which looks for no stops.
+
+        Prompts need room: `max_length` is rounded up, so that few graphs are traced; `limits` end
+        the search all the same.
+        """
+        # Only the random numbers, an input, depend on seed and place.
+        options = dataclasses.replace(without_stops(self.options), seed=None, first_place=0)
+        if self.sources is not None or self.limits is None:
+            return options
+        length, longest = FIRST_STAGE, max(self.limits[place] for place in places)
+        while length < longest:
+            length *= 2
+        least = min(options.min_length, length)
+        return dataclasses.replace(options, max_length=length, min_length=least)
+
+
+class SearchingEngine:
+    """What both engines share: searches of batches, each a graph, watched, or streamed.
+
+    Args:
+        model: A trained model.
+        parts: Its parts as functions of a graph.
+        batch_tokens: Most padded tokens in a batch, times the beams or samples of a row.
+        read_source: Takes ids int32 `(batch, source_length)`; None for a decoder alone.
+    """
+
+    def __init__(
+        self,
+        model: Transformer | DecoderOnly,
+        parts: SharedDecoder,
+        batch_tokens: int,
+        read_source: Callable[[Tensor], Source] | None = None,
+    ) -> None:
+        HypothesisSize.of(vars(model.config)).check_batch(batch_tokens)
+        self._model = model
+        self._special_ids = model.config.special_ids
+        self._batch_tokens = batch_tokens
+        self._steps = SharedSteps(parts, self._special_ids)
+        self._read_source = read_source
+        self._searches: dict[tuple[Any, ...], Any] = {}
+
+    def _candidates(
+        self, task: SearchTask, lengths: dict[int, int], stops: Stops | None
+    ) -> dict[int, list[Candidate]]:
+        """Searches batch by batch.
+
+        Args:
+            task: What to search for.
+            lengths: The tokens that a row takes in a batch, by the places of those to be searched.
+            stops: What ends texts beside eos; None to look for `stop_tokens` alone.
+
+        Returns:
+            The candidates by place, without prompts; an empty one of score -inf if none is
+            possible.
+        """
+        results: dict[int, list[Candidate]] = {}
+        stops = stops or Stops.of(task.options)
+        for places in batches(lengths, self._batch_tokens, task.options.rows_per_sentence):
+            options, inputs = task.graph_options(places), task.inputs(places, self._special_ids.pad)
+            if stops is None:
+                found = self._search(options, inputs)(inputs)
+            else:
+                begins = [task.prefixes[place] if task.prefixes else [] for place in places]
+                steps, sentences, advance = self._start(options, inputs)
+                watches = SearchWatches(stops, begins)
+                found = _outputs(steps, len(places), options, sentences, advance, watches)
+            for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
+                begun = task.begun(place)
+                candidates = [one._replace(ids=one.ids[begun:]) for one in row]
+                results[place] = candidates or [NOTHING_FOUND]
+        return results
+
+    def _tokens(self, task: SearchTask) -> Iterator[int]:
+        """Yields the tokens of the one row: calls a graph of one step for each.
+
+        It is traced once for each set of options; the graph of the search is made of it.
+        """
+        options, said = task.graph_options([0]), task.begun(0)
+        steps, sentences, advance = self._start(options, task.inputs([0], self._special_ids.pad))
+        for state in search_steps(steps, options, sentences, advance):
+            if not state.done[0] and state.step > said:
+                yield from state.ids[0, 0, said : state.step].numpy().tolist()
+                said = int(state.step)
+        yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+
+    def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
+        """Returns the search as a graph, traced once for each set of options and inputs."""
+        key = (options, *names)
+        if key not in self._searches:
+
+            def run(inputs: dict[str, Tensor]) -> Found:
+                [first, *_] = inputs.values()
+                steps, sentences, advance = self._start(options, inputs)
+                return _outputs(steps, tf.shape(first)[0], options, sentences, advance)
+
+            specs = _input_specs(options)
+            self._searches[key] = as_graph(run, {name: specs[name] for name in names})
+        return self._searches[key]
+
+    def _start(
+        self, options: SearchOptions, inputs: dict[str, Any]
+    ) -> tuple[CachedSteps, Sentences, Callable[[SearchState], SearchState]]:
+        """Returns what a search of a batch takes."""
+        given = dict(inputs)
+        source = self._read_source(given.pop("source_ids")) if self._read_source else None
+        sentences = Sentences(**given)
+        advance = self._steps.advance(options, source, sentences)
+        return self._steps.stepper(source), sentences, advance
+
+
+class KerasEngine(SearchingEngine):
     """A live model as a `TranslationEngine`; changed weights take effect at once.
 
     Args:
@@ -48,22 +221,16 @@ class KerasEngine:
 
     def __init__(self, model: Transformer, batch_tokens: int) -> None:
         require_tensorflow_backend("Translator")
-        HypothesisSize.of(vars(model.config)).check_batch(batch_tokens)
+        parts = SharedParts(model)
+        super().__init__(model, parts, batch_tokens, as_graph(parts.read_source, ROWS))
         self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
         self.model_dim = model.config.model_dim
-        self._model = model
-        self._parts = SharedParts(model)
-        self._steps = SharedSteps(self._cached_steps)
-        self._special_ids = model.config.special_ids
-        self._batch_tokens = batch_tokens
-        self._searches: dict[tuple[Any, ...], Any] = {}
         self._teacher_forcing = TeacherForcing(model, batch_tokens)
 
         def encoder_states(source_ids: Tensor) -> Tensor:
-            return tf.cast(self._parts.encoder_states(source_ids), tf.float32)
+            return tf.cast(parts.encoder_states(source_ids), tf.float32)
 
         self._encoder_states = as_graph(encoder_states, ROWS)
-        self._keys_values = as_graph(self._parts.source_keys_values, ROWS)
 
     def search(
         self,
@@ -75,34 +242,17 @@ class KerasEngine:
         stops: Stops | None = None,
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`; always computes the scores."""
-        options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        options, stops = without_stops(with_seed(options)), stops or Stops.of(options)
-        results = [[EMPTY] for _ in sources]
+        task = self._task(sources, options, prefixes)
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
-        for places in batches(lengths, self._batch_tokens, options.rows_per_sentence):
-            source_ids = self._ended([sources[place] for place in places])
-            given = _given(places, options, limits, prefixes)
-            if stops is None:
-                found = self._search(options, given)({"source_ids": source_ids, **given})
-            else:
-                watches = SearchWatches(stops, [prefixes[place] for place in places])
-                found = self._search_watched(source_ids, options, given, watches)
-            for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
-                results[place] = row or [NOTHING_FOUND]
-        return results
+        found = self._candidates(task, lengths, stops)
+        return [found.get(place, [EMPTY]) for place in range(len(sources))]
 
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """As `TranslationEngine.stream`: calls a graph of one step for each token.
-
-        The graph is traced once for each set of options; that of `search` is made of it.
-        """
-        options, limits, prefixes = self.limits.check_search([source], options, [prefix])
-        if not len(source):
-            return iter(())
-        options = without_stops(with_seed(options))
-        return self._stream(source, options, _given([0], options, limits, prefixes))
+        """As `TranslationEngine.stream`: calls a graph of one step for each token."""
+        task = self._task([source], options, [prefix])
+        return self._tokens(task) if len(source) else iter(())
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """As `TranslationEngine.align`."""
@@ -112,107 +262,97 @@ class KerasEngine:
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `TranslationEngine.encoder_states`."""
         self.limits.check_sources(sources)
-        lengths = {place: len(source) + 1 for place, source in enumerate(sources)}
-        found: dict[int, npt.NDArray[np.float32]] = {}
-        for places in batches(lengths, self._batch_tokens):
-            rows = np.array(self._encoder_states(self._ended([sources[place] for place in places])))
-            found.update((p, states[: lengths[p]]) for p, states in zip(places, rows, strict=True))
-        return [found[place] for place in range(len(sources))]
+        ended, lengths = self._ended(sources), [len(source) + 1 for source in sources]
 
-    def _stream(
-        self, source: Sequence[int], options: SearchOptions, given: dict[str, np.ndarray]
-    ) -> Iterator[int]:
-        steps, sentences, advance = self._start(self._ended([source]), options, given)
-        said = 0
-        for state in search_steps(steps, options, sentences, advance):
-            if not state.done[0]:
-                yield from state.ids[0, 0, said : state.step].numpy().tolist()
-                said = int(state.step)
-        yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
+        def run(places: list[int]) -> npt.NDArray[np.float32]:
+            rows = pad([ended[place] for place in places], self._special_ids.pad)
+            return np.array(self._encoder_states(rows))
 
-    def _search_watched(
+        found = run_in_batches(lengths, self._batch_tokens, run)
+        return [states[:length] for states, length in zip(found, lengths, strict=True)]
+
+    def _task(self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None) -> SearchTask:
+        options, limits, begins = self.limits.check_search(sources, options, prefixes)
+        return SearchTask(
+            with_seed(options),
+            limits if options.max_length_ratio is not None else None,
+            begins if any(begins) else None,
+            self._ended(sources),
+        )
+
+    def _ended(self, sources: IdRows) -> list[list[int]]:
+        return [[*source, *self._model.config.source_ends] for source in sources]
+
+
+class KerasGenerationEngine(SearchingEngine):
+    """A live model as a `GenerationEngine`; changed weights take effect at once.
+
+    Args:
+        model: A trained model.
+        batch_tokens: Most padded tokens in a batch, new ones included, times the beams or samples
+            of a prompt.
+
+    Attributes:
+        config: The model's.
+    """
+
+    def __init__(self, model: DecoderOnly, batch_tokens: int) -> None:
+        require_tensorflow_backend("Generator")
+        super().__init__(model, SharedDecoder(model), batch_tokens)
+        self.config = model.config
+        self._score = as_graph(self._log_probabilities, ROWS, ROWS)
+
+    def search(
         self,
-        source_ids: npt.NDArray[np.int32],
+        prompts: IdRows,
         options: SearchOptions,
-        given: dict[str, np.ndarray],
-        watches: SearchWatches,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Does as the graph of `_search`, step by step."""
-        steps, sentences, advance = self._start(source_ids, options, given)
-        found = search(steps, len(source_ids), options, sentences, advance, watches)
-        return found.ids, found.scores, found.log_probabilities
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
+    ) -> list[list[Candidate]]:
+        """As `GenerationEngine.search`; always computes the scores."""
+        checked = check_prompts(self.config, prompts, options)
+        task = SearchTask(with_seed(options), checked.limits, checked.prompts)
+        found = self._candidates(task, dict(enumerate(checked.limits)), stops)
+        return [found[place] for place in range(len(checked.prompts))]
 
-    def _start(
-        self,
-        source_ids: npt.NDArray[np.int32],
-        options: SearchOptions,
-        given: dict[str, np.ndarray],
-    ) -> tuple[CachedSteps, Sentences, Callable[[SearchState], SearchState]]:
-        """Returns what a search takes that runs step by step."""
-        sources = tf.constant(source_ids)
-        steps = self._cached_steps(sources, self._keys_values(sources))
-        sentences = Sentences(**given)
-        advance = self._steps.advance(options, (sources, steps.cross), sentences)
-        return steps, sentences, advance
+    def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """As `GenerationEngine.stream`: calls a graph of one step for each token."""
+        checked = check_prompts(self.config, [prompt], options)
+        return self._tokens(SearchTask(with_seed(options), checked.limits, checked.prompts))
 
-    def _cached_steps(self, source_ids: Tensor, cross: Any = None) -> CachedSteps:
-        return CachedSteps(self._parts, source_ids, self._special_ids, cross)
+    def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
+        """As `GenerationEngine.log_probabilities`."""
+        check_texts_fit(self.config, texts)
+        special, lengths = self._special_ids, [len(text) + 1 for text in texts]
 
-    def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
-        """Returns the search as a graph, traced once for each set of options and inputs."""
-        # Only the random numbers, an input, depend on seed and place.
-        options = dataclasses.replace(options, seed=None, first_place=0)
-        key = (options, *names)
-        if key not in self._searches:
+        def run(places: list[int]) -> npt.NDArray[np.float32]:
+            token_ids = pad([decoder_row(texts[place], special) for place in places], special.pad)
+            labels = pad([[*texts[place], special.eos] for place in places], special.pad)
+            return np.array(self._score(token_ids, labels))
 
-            def run(inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-                source_ids = inputs["source_ids"]
-                steps, batch = self._cached_steps(source_ids), tf.shape(source_ids)[0]
-                given = {name: part for name, part in inputs.items() if name != "source_ids"}
-                sentences = Sentences(**given)
-                advance = self._steps.advance(options, (source_ids, steps.cross), sentences)
-                found = search(steps, batch, options, sentences, advance)
-                return found.ids, found.scores, found.log_probabilities
+        found = run_in_batches(lengths, self._batch_tokens, run)
+        return [row[:length] for row, length in zip(found, lengths, strict=True)]
 
-            inputs = _input_specs(options)
-            signature = {name: inputs[name] for name in ("source_ids", *names)}
-            self._searches[key] = as_graph(run, signature)
-        return self._searches[key]
+    def _log_probabilities(self, token_ids: Tensor, labels: Tensor) -> Tensor:
+        logits = ops.cast(self._model({"token_ids": token_ids}, training=False), "float32")
+        values = ops.log_softmax(logits, axis=-1)
+        return ops.take_along_axis(values, labels[:, :, None], axis=2)[:, :, 0]
 
-    def _ended(self, sources: IdRows) -> npt.NDArray[np.int32]:
-        ends = self._model.config.source_ends
-        return pad([[*source, *ends] for source in sources], self._special_ids.pad)
+
+def _outputs(*arguments: Any) -> Found:
+    """Returns what a search with these arguments finds: ids, scores and log-probabilities."""
+    found = search(*arguments)
+    return found.ids, found.scores, found.log_probabilities
 
 
 def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
     """Returns the specs of all inputs that a search may have, for any number of sentences."""
-    samples = (options.num_hypotheses, options.max_length)
+    numbers = tf.TensorSpec((None,), tf.int32)
     return {
         "source_ids": ROWS,
-        "limits": tf.TensorSpec((None,), tf.int32),
+        "limits": numbers,
+        "prompt_lengths": numbers,
         "prefixes": ROWS,
-        "uniforms": tf.TensorSpec((None, *samples), tf.float64),
+        "uniforms": tf.TensorSpec((None, options.num_hypotheses, None), tf.float64),
     }
-
-
-def _given(
-    places: list[int], options: SearchOptions, limits: list[int], prefixes: IdRows
-) -> dict[str, np.ndarray]:
-    """Returns the search's inputs for a batch, beside its source, that the options require."""
-    given: dict[str, np.ndarray] = {}
-    if options.max_length_ratio is not None:
-        given["limits"] = np.array([limits[place] for place in places], np.int32)
-    if any(prefixes):
-        # A column of -1 at the end, so that there is one even if no prefix is in this batch.
-        given["prefixes"] = pad([[*prefixes[place], -1] for place in places], -1)
-    if options.sample and options.seed is not None:
-        given["uniforms"] = np.array(
-            [
-                [
-                    uniforms(options.seed, options.first_place + place, rank, options.max_length)
-                    for rank in range(options.num_hypotheses)
-                ]
-                for place in places
-            ]
-        )
-    return given

@@ -1,18 +1,20 @@
-"""The parts of a translator's model as graph functions: each is traced once, and in a SavedModel
-once, whichever signatures and loops of the search call it.
+"""The parts of a live model as graph functions and as the steps of a search: each is traced once,
+and in a SavedModel once, whichever signatures and loops of the search call it.
 """
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
+from keras import ops
 
-from keras_transformer.config.block_options import BlockOptions
-from keras_transformer.decoding.hypotheses import SearchState, Sentences, Stepper
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.decoding.hypotheses import SearchState, Sentences
 from keras_transformer.decoding.search import advance_one
-from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
+from keras_transformer.layers.masks import padding_mask
+from keras_transformer.models.decoding_steps import DecodingSteps, Source
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
@@ -20,112 +22,180 @@ from keras_transformer.tensors import Tensor
 ROWS = tf.TensorSpec((None, None), tf.int32)
 
 
-class SharedParts:
-    """The parts of a model that decoding and scoring use; encoder and decoder are shared.
+class CachedDecoder(Protocol):
+    """The methods of a `DecodingSteps` that a search uses; they are documented there."""
+
+    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
+        """Returns empty caches."""
+        ...
+
+    def decode_step(
+        self, token_ids: Tensor, step: Tensor, caches: list[Cache], source: Source | None = None
+    ) -> tuple[Tensor, list[Cache]]:
+        """Returns logits and caches."""
+        ...
+
+    def read_prefix(
+        self,
+        token_ids: Tensor,
+        step: Tensor,
+        caches: list[Cache],
+        source: Source | None = None,
+        labels: Tensor | None = None,
+    ) -> tuple[Tensor | None, list[Cache]]:
+        """Returns log-probabilities, None without labels, and caches."""
+        ...
+
+
+class SharedDecoder:
+    """The decoder of a model as shared graph functions, which are traced when they are first used.
+
+    Args:
+        model: A trained model; changed weights take effect at once.
+
+    Attributes:
+        empty_caches: As `DecodingSteps.empty_caches`.
+    """
+
+    def __init__(self, model: DecodingSteps) -> None:
+        self.empty_caches = model.empty_caches
+        self._functions: dict[str, Callable[..., Any]] = {
+            "decode_step": model.decode_step,
+            "read_prefix": model.read_prefix,
+        }
+        self._graphs: dict[str, Any] = {}
+
+    def decode_step(
+        self, token_ids: Tensor, step: Tensor, caches: list[Cache], source: Source | None = None
+    ) -> tuple[Tensor, list[Cache]]:
+        """As `DecodingSteps.decode_step`."""
+        return self._run("decode_step", token_ids, step, caches, source)
+
+    def read_prefix(
+        self,
+        token_ids: Tensor,
+        step: Tensor,
+        caches: list[Cache],
+        source: Source | None = None,
+        labels: Tensor | None = None,
+    ) -> tuple[Tensor | None, list[Cache]]:
+        """As `DecodingSteps.read_prefix`; of a model, there are always labels or never."""
+        return self._run("read_prefix", token_ids, step, caches, source, labels)
+
+    def _run(self, name: str, ids: Tensor, step: Tensor, caches: list[Cache], *read: Any) -> Any:
+        given = [part for part in read if part is not None]
+        if name not in self._graphs:
+            inputs = [tf.nest.map_structure(_spec_of_input, part) for part in (ids, step, *given)]
+            inputs.insert(2, tf.nest.map_structure(_spec_of_state, caches))
+            self._graphs[name] = shared(self._functions[name], *inputs)
+        result, written = self._graphs[name](ids, step, caches, *given)
+        return result, of_known_length(written, caches)
+
+
+class SharedParts(SharedDecoder):
+    """The parts of a translator's model that decoding and scoring use.
 
     Args:
         model: A trained model; changed weights take effect at once.
 
     Attributes:
         encoder_states: Takes ids int32 `(batch, length)`, returns `(batch, length, model_dim)`.
-        align: As `Transformer.align`.
-        empty_caches: As `Transformer.empty_caches`.
+        align: As `DecodingSteps.align`.
     """
 
     def __init__(self, model: Transformer) -> None:
+        super().__init__(model)
         encoder = model.encoder
         self.encoder_states = shared(
             lambda source_ids: encoder({"source_ids": source_ids}, training=False), ROWS
         )
         self.align = model.align
-        self.empty_caches = model.empty_caches
         self._project = model.decoder_stack.project
-        layers = model.config.num_decoder_layers
-        cross = [cache_specs(model.config, model.compute_dtype)] * layers
-        caches: Any = cross
-        if model.config.decoder_recurrence is not None:
-            caches = [
-                (tf.TensorSpec((None, model.config.model_dim), block.ssru.state_dtype),)
-                for block in model.decoder_stack.blocks
-            ]
-        self._decode_step = shared(
-            model.decode_step,
-            tf.TensorSpec((None,), tf.int32),
-            tf.TensorSpec((), tf.int32),
-            tf.TensorSpec((None, None), tf.bool),
-            cross,
-            caches,
-        )
-        self._read_prefix = shared(
-            model.read_prefix,
-            ROWS,
-            ROWS,
-            tf.TensorSpec((), tf.int32),
-            tf.TensorSpec((None, None), tf.bool),
-            cross,
-            caches,
-        )
+        self._pad = model.config.special_ids.pad
 
-    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
-        """As `Transformer.source_keys_values`."""
-        return self._project(self.encoder_states(source_ids))
+    def read_source(self, source_ids: Tensor) -> Source:
+        """As `Transformer.read_source`."""
+        keys_values = self._project(self.encoder_states(source_ids))
+        return Source(padding_mask(source_ids, self._pad), keys_values)
 
-    def decode_step(
-        self,
-        target_ids: Tensor,
-        step: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
-        caches: list[Cache],
-    ) -> tuple[Tensor, list[Cache]]:
-        """As `Transformer.decode_step`."""
-        logits, written = self._decode_step(target_ids, step, source_keep_mask, cross, caches)
-        return logits, of_known_length(written, caches)
 
-    def read_prefix(
-        self,
-        target_ids: Tensor,
-        labels: Tensor,
-        step: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
-        caches: list[Cache],
-    ) -> tuple[Tensor, list[Cache]]:
-        """As `Transformer.read_prefix`."""
-        scores, written = self._read_prefix(
-            target_ids, labels, step, source_keep_mask, cross, caches
-        )
-        return scores, of_known_length(written, caches)
+class CachedSteps:
+    """A model's decode step as a `Stepper`, with the keys and values of earlier tokens in a cache.
+
+    Args:
+        model: The model, or its parts as functions of a graph.
+        special_ids: The model's.
+        source: A batch's sources. Without one the prefixes are prompts, which cost nothing.
+    """
+
+    def __init__(
+        self, model: CachedDecoder, special_ids: SpecialIds, source: Source | None = None
+    ) -> None:
+        self.model = model
+        self.special_ids = special_ids
+        self.source = source
+
+    def start(self, rows: Tensor, length: int) -> Any:
+        """Returns empty caches."""
+        return self.model.empty_caches(rows, length)
+
+    def grow(self, state: Any, length: int) -> Any:
+        """Returns the caches with room for `length` positions."""
+
+        def pad(part: Tensor) -> Tensor:
+            if len(part.shape) == 2:  # The state of a recurrence.
+                return part
+            return ops.pad(part, [[0, 0], [0, 0], [0, length - part.shape[2]], [0, 0]])
+
+        return [tuple(map(pad, cache)) for cache in state]
+
+    def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Runs the decoder on the newest tokens."""
+        return self.model.decode_step(ids, step, state, self.source)
+
+    def read(
+        self, ids: Tensor, labels: Tensor, step: Tensor, state: Any
+    ) -> tuple[Tensor | None, Any]:
+        """Runs the decoder on several tokens of each sentence."""
+        scored = None if self.source is None else labels
+        return self.model.read_prefix(ids, step, state, self.source, scored)
 
 
 class SharedSteps:
     """The steps of searches, each of which all lengths of the search's buffers share.
 
     Args:
-        stepper: Returns the `Stepper` of a batch, from tensors that all of its steps read.
+        model: The parts of a model.
+        special_ids: The model's.
     """
 
-    def __init__(self, stepper: Callable[..., Stepper]) -> None:
-        self._stepper = stepper
+    def __init__(self, model: CachedDecoder, special_ids: SpecialIds) -> None:
+        self._model = model
+        self._special_ids = special_ids
         self._graphs: dict[tuple[Any, ...], Any] = {}
 
+    def stepper(self, source: Source | None = None) -> CachedSteps:
+        """Returns the model as the `Stepper` of a batch."""
+        return CachedSteps(self._model, self._special_ids, source)
+
     def advance(
-        self, options: SearchOptions, read: tuple[Any, ...], sentences: Sentences
+        self, options: SearchOptions, source: Source | None, sentences: Sentences
     ) -> Callable[[SearchState], SearchState]:
         """Returns one step of a batch's search, as a function of the state alone.
 
         Args:
             options: What to search for. Only the random numbers, an input, depend on seed and
                 place.
-            read: Tensors, or nests of them: the stepper's arguments.
+            source: The batch's sources; None for a decoder alone.
             sentences: Limits, prefixes and other inputs that differ from sentence to sentence.
         """
         options = dataclasses.replace(options, seed=None, first_place=0)
         given = {name: part for name, part in sentences._asdict().items() if part is not None}
+        read = () if source is None else (source,)
         key = (options, *given)
 
         def run(read: tuple[Any, ...], given: dict[str, Tensor], state: SearchState) -> SearchState:
-            return advance_one(self._stepper(*read), state, Sentences(**given), options)
+            return advance_one(self.stepper(*read), state, Sentences(**given), options)
 
         def advance(state: SearchState) -> SearchState:
             if key not in self._graphs:
@@ -158,15 +228,6 @@ def of_known_length(written: Any, before: Any) -> Any:
     for new, old in zip(tf.nest.flatten(written), tf.nest.flatten(before), strict=True):
         new.set_shape(old.shape)
     return written
-
-
-def cache_specs(config: BlockOptions, dtype: str) -> tuple[tf.TensorSpec, tf.TensorSpec]:
-    """Returns the specs of a block's keys and values, of any length."""
-    keys, values = (
-        tf.TensorSpec((None, config.key_value_heads, None, width), dtype)
-        for width in (config.key_dim, config.value_dim)
-    )
-    return keys, values
 
 
 def shared(function: Callable[..., Any], *specs: Any) -> Any:

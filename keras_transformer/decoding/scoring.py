@@ -10,11 +10,11 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.batches import pad, run_in_batches
 from keras_transformer.decoding.parts import ROWS, as_graph
-from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models import Transformer
+from keras_transformer.models.decoding_steps import Source
 from keras_transformer.tensors import Tensor
 from keras_transformer.translation.engine import Alignment
 
@@ -43,38 +43,33 @@ class TeacherForcing:
             sources: Ids of each source, without begin and end tokens.
             targets: Ids of each target, without begin and end tokens.
         """
-        lengths = {
-            place: len(source) + len(target) + 2
-            for place, (source, target) in enumerate(zip(sources, targets, strict=True))
-        }
-        special = self._special_ids
-        found: dict[int, Alignment] = {}
-        for places in batches(lengths, self._batch_tokens):
-            source_ids, labels = (
-                pad([[*rows[place], *ends] for place in places], special.pad)
-                for rows, ends in ((sources, self._source_ends), (targets, (special.eos,)))
-            )
-            log_probs, attention = (np.array(part) for part in self._run(source_ids, labels))
-            for row, place in enumerate(places):
-                rows, columns = len(targets[place]) + 1, len(sources[place]) + 1
-                found[place] = Alignment(log_probs[row, :rows], attention[row, :rows, :columns])
-        return [found[place] for place in range(len(lengths))]
+        special, ends = self._special_ids, self._source_ends
+
+        def run(places: list[int]) -> list[Alignment]:
+            source_ids = pad([[*sources[place], *ends] for place in places], special.pad)
+            labels = pad([[*targets[place], special.eos] for place in places], special.pad)
+            parts = zip(*map(np.array, self._run(source_ids, labels)), places, strict=True)
+            return [
+                Alignment(
+                    log_probs[: len(targets[place]) + 1],
+                    attention[: len(targets[place]) + 1, : len(sources[place]) + 1],
+                )
+                for log_probs, attention, place in parts
+            ]
+
+        pairs = zip(sources, targets, strict=True)
+        lengths = [len(source) + len(target) + 2 for source, target in pairs]
+        return run_in_batches(lengths, self._batch_tokens, run)
 
 
 class ScoringModel(Protocol):
     """The methods of a `Transformer` that scoring uses; they are documented there."""
 
-    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
-        """Returns each block's keys and values of the source."""
+    def read_source(self, source_ids: Tensor) -> Source:
+        """Returns what the decoder attends to of sources."""
         ...
 
-    def align(
-        self,
-        target_ids: Tensor,
-        labels: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
-    ) -> tuple[Tensor, Tensor]:
+    def align(self, target_ids: Tensor, labels: Tensor, source: Source) -> tuple[Tensor, Tensor]:
         """Returns log-probabilities and attention."""
         ...
 
@@ -98,8 +93,7 @@ def align_tokens(
     start = ops.full_like(labels[:, :1], special_ids.decoder_start)
     # Shorter rows have their end token as an input here, but only after all of their labels.
     target_ids = ops.concatenate([start, labels[:, :-1]], axis=1)
-    keep = padding_mask(source_ids, special_ids.pad)
-    return model.align(target_ids, labels, keep, model.source_keys_values(source_ids))
+    return model.align(target_ids, labels, model.read_source(source_ids))
 
 
 def align_ids(

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
-from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import target_padding_mask
+from keras_transformer.models.decoding_steps import DecodingSteps
 from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.generating import ContinuesPrompts
 from keras_transformer.tensors import Tensor
@@ -37,7 +36,7 @@ def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "De
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class DecoderOnly(ContinuesPrompts):
+class DecoderOnly(DecodingSteps, ContinuesPrompts):
     """The functional model, with its parts and its decode step as attributes.
 
     Args:
@@ -93,67 +92,12 @@ class DecoderOnly(ContinuesPrompts):
             states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
 
-    @property
-    def output_matrix(self) -> Tensor:
-        """The head as `(vocab_size, model_dim)`, in the compute dtype; biases are a last column.
-
-        A cap of logits is that of their products with `prediction_states`.
-        """
-        return ops.cast(self.head.matrix, self.compute_dtype)
-
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again."""
         self.decoder_stack.recompute = recompute
 
-    def decode_step(
-        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
-    ) -> tuple[Tensor, list[KeysValues]]:
-        """Runs the decoder on one token of every row.
-
-        Args:
-            token_ids: int32 `(rows,)`, the token at position `step`.
-            step: int32 scalar, tokens already in the caches.
-            caches: For each block keys and values `(rows, heads, cache_length, width)`.
-
-        Returns:
-            Logits `(rows, vocab_size)` float32 and the caches with this position written.
-        """
-        states = self.embeddings.step(token_ids, step)
-        nothing = [None] * len(caches)
-        states, caches = self.decoder_stack.step(states, step, None, nothing, caches)
-        return ops.cast(self.head(states)[:, 0], "float32"), caches
-
-    def read_prompt(
-        self, token_ids: Tensor, step: Tensor, caches: list[KeysValues]
-    ) -> list[KeysValues]:
-        """Runs the decoder on several given tokens of every row at once.
-
-        Args:
-            token_ids: int32 `(rows, length)`, the tokens from position `step` on.
-            step: As for `decode_step`.
-            caches: As for `decode_step`, with room for `step` + `length` positions.
-
-        Returns:
-            The caches with these positions written.
-        """
-        states = self.embeddings.step(token_ids, step)
-        nothing = [None] * len(caches)
-        return self.decoder_stack.step(states, step, None, nothing, caches)[1]
-
-    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[KeysValues]:
-        """Returns zeros for each block's keys and values.
-
-        Their shape is `(rows, key_value_heads, cache_length, width)`.
-        """
-        shape = (rows, self.config.key_value_heads, cache_length)
-        dtype = self.compute_dtype
-        return [
-            (
-                ops.zeros((*shape, self.config.key_dim), dtype),
-                ops.zeros((*shape, self.config.value_dim), dtype),
-            )
-            for _ in range(self.config.num_layers)
-        ]
+    def _decoder_embeddings(self) -> Embeddings:
+        return self.embeddings
 
 
 def _states(

@@ -1,6 +1,9 @@
-"""The encoder-decoder's decode step with a cache: the logits of the next token."""
+"""The decoder's steps with a cache, with or without attention to a source: the logits of the next
+token.
+"""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from keras import ops
 
@@ -8,103 +11,102 @@ from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import target_padding_mask
-from keras_transformer.models.generating import TranslatingModel
 from keras_transformer.tensors import Tensor
 
 Head = Callable[[Tensor], Tensor]
 
 
-class DecodingSteps(TranslatingModel):
-    """The base of the encoder-decoder, whose parts it runs on some tokens at a time."""
+class Source(NamedTuple):
+    """What a decoder attends to of a batch of sources."""
 
-    target_embeddings: Embeddings
+    keep_mask: Tensor  # bool [B, S], True at tokens
+    keys_values: list[KeysValues]  # of each block: [B, H, S, K] and [B, H, S, value_dim]
+
+
+class DecodingSteps:
+    """What models with a decoder inherit beside `WritingModel`: it runs on some tokens at a time.
+
+    Attributes:
+        config: The config that the model was built from.
+        compute_dtype: The type that the model computes in.
+        decoder_stack: The decoder's blocks.
+        head: Maps states to logits.
+    """
+
+    config: Any
+    compute_dtype: str
     decoder_stack: Decoder
     head: VocabularyHead
 
-    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
-        """Runs the encoder and projects its states for every decoder block.
+    @property
+    def output_matrix(self) -> Tensor:
+        """The head as `(vocabulary, model_dim)`, in the compute dtype; biases are a last column.
 
-        Args:
-            source_ids: int32 `(batch, source_length)`.
-
-        Returns:
-            For each block keys `(batch, heads, source_length, key_dim)` and values
-            `(batch, heads, source_length, value_dim)`.
+        A cap of logits is that of their products with `prediction_states`.
         """
-        return self.decoder_stack.project(self._states_of_source(source_ids, training=False))
+        return ops.cast(self.head.matrix, self.compute_dtype)
 
     def decode_step(
         self,
-        target_ids: Tensor,
+        token_ids: Tensor,
         step: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
         caches: list[Cache],
+        source: Source | None = None,
         head: Head | None = None,
     ) -> tuple[Tensor, list[Cache]]:
         """Runs the decoder on one token of every hypothesis.
 
         Args:
-            target_ids: int32 `(rows,)`, the token at position `step`; rows = batch * beams.
+            token_ids: int32 `(rows,)`, the token at position `step`; rows = batch * beams.
             step: int32 scalar, tokens already in the caches.
-            source_keep_mask: Boolean `(batch, source_length)`.
-            cross: `source_keys_values`'s result.
             caches: For each block what `empty_caches` returns.
+            source: What to attend to; None for a decoder alone.
             head: Maps states `(rows, tokens, model_dim)` to logits, in place of the model's own.
 
         Returns:
             Logits `(rows, vocabulary)` float32 and the caches with this position written.
         """
-        states = self.target_embeddings.step(target_ids, step)
-        states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
-        logits = (head or self.head)(states)[:, 0]
-        return ops.cast(logits, "float32"), caches
+        states, caches = self._step(token_ids, step, caches, source)
+        return ops.cast((head or self.head)(states)[:, 0], "float32"), caches
 
     def read_prefix(
         self,
-        target_ids: Tensor,
-        labels: Tensor,
+        token_ids: Tensor,
         step: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
         caches: list[Cache],
+        source: Source | None = None,
+        labels: Tensor | None = None,
         head: Head | None = None,
-    ) -> tuple[Tensor, list[Cache]]:
-        """Runs the decoder on several given tokens of every sentence at once.
+    ) -> tuple[Tensor | None, list[Cache]]:
+        """Runs the decoder on several given tokens of every row at once.
 
         Args:
-            target_ids: int32 `(batch, length)`, the tokens from position `step` on.
-            labels: int32 `(batch, scored)`, what follows the first `scored` of them.
+            token_ids: int32 `(batch, length)`, the tokens from position `step` on.
             step: As for `decode_step`.
-            source_keep_mask: Boolean `(batch, source_length)`.
-            cross: As for `decode_step`.
             caches: As for `decode_step`, with room for `step` + `length` positions.
+            source: As for `decode_step`.
+            labels: int32 `(batch, scored)`, what follows the first `scored` tokens; None if no
+                scores are wanted.
             head: As for `decode_step`; `labels` are places among its logits.
 
         Returns:
-            The labels' log-probabilities float32 `(batch, scored)` and the caches with these
-            positions written.
+            The labels' log-probabilities float32 `(batch, scored)`, None without labels, and the
+            caches with these positions written.
         """
-        states = self.target_embeddings.step(target_ids, step)
-        states, caches = self.decoder_stack.step(states, step, source_keep_mask, cross, caches)
-        scored = states[:, : ops.shape(labels)[1]]
-        return self._log_probabilities(scored, labels, head), caches
+        states, caches = self._step(token_ids, step, caches, source)
+        if labels is None:
+            return None, caches
+        return self._log_probabilities(states[:, : ops.shape(labels)[1]], labels, head), caches
 
     def align(
-        self,
-        target_ids: Tensor,
-        labels: Tensor,
-        source_keep_mask: Tensor,
-        cross: list[KeysValues],
-        head: Head | None = None,
+        self, target_ids: Tensor, labels: Tensor, source: Source, head: Head | None = None
     ) -> tuple[Tensor, Tensor]:
         """Scores given translations and returns each token's attention to the source.
 
         Args:
             target_ids: int32 `(batch, target_length)`, from the start token, padded on the right.
             labels: int32 `(batch, target_length)`, the token that follows each of them.
-            source_keep_mask: Boolean `(batch, source_length)`.
-            cross: `source_keys_values`'s result.
+            source: As for `decode_step`.
             head: As for `read_prefix`.
 
         Returns:
@@ -113,8 +115,8 @@ class DecodingSteps(TranslatingModel):
             target_length, source_length)`.
         """
         keep = target_padding_mask(target_ids, self.config.special_ids)
-        states = self.target_embeddings(target_ids, keep)
-        states, attention = self.decoder_stack.align(states, keep, source_keep_mask, cross)
+        states = self._decoder_embeddings()(target_ids, keep)
+        states, attention = self.decoder_stack.align(states, keep, *source)
         return self._log_probabilities(states, labels, head), ops.cast(attention, "float32")
 
     def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
@@ -123,20 +125,26 @@ class DecodingSteps(TranslatingModel):
         Their shape is `(rows, key_value_heads, cache_length, width)`; of a recurrence there is one
         state `(rows, model_dim)` instead.
         """
-        if self.config.decoder_recurrence is not None:
-            state = (rows, self.config.model_dim)
-            return [
-                (ops.zeros(state, block.ssru.state_dtype),) for block in self.decoder_stack.blocks
-            ]
         shape = (rows, self.config.key_value_heads, cache_length)
-        dtype = self.compute_dtype
+        widths = (self.config.key_dim, self.config.value_dim)
         return [
-            (
-                ops.zeros((*shape, self.config.key_dim), dtype),
-                ops.zeros((*shape, self.config.value_dim), dtype),
-            )
-            for _ in range(self.config.num_decoder_layers)
+            (ops.zeros((rows, self.config.model_dim), block.ssru.state_dtype),)
+            if block.recurs
+            else tuple(ops.zeros((*shape, width), self.compute_dtype) for width in widths)
+            for block in self.decoder_stack.blocks
         ]
+
+    def _decoder_embeddings(self) -> Embeddings:
+        """Returns what embeds the decoder's input: no property, which a model's file would list."""
+        raise NotImplementedError
+
+    def _step(
+        self, token_ids: Tensor, step: Tensor, caches: list[Cache], source: Source | None
+    ) -> tuple[Tensor, list[Cache]]:
+        keep_mask = None if source is None else source.keep_mask
+        cross = [None] * len(caches) if source is None else source.keys_values
+        states = self._decoder_embeddings().step(token_ids, step)
+        return self.decoder_stack.step(states, step, keep_mask, cross, caches)
 
     def _log_probabilities(
         self, states: Tensor, labels: Tensor, head: Head | None = None
@@ -146,7 +154,3 @@ class DecodingSteps(TranslatingModel):
         largest = ops.max(logits, axis=-1, keepdims=True)
         total = ops.sum(ops.exp(logits - largest), axis=-1)
         return chosen - largest[:, :, 0] - ops.log(total)
-
-    def _states_of_source(self, source_ids: Tensor, training: bool | None = None) -> Tensor:
-        """Returns the encoder's states of sources."""
-        raise NotImplementedError

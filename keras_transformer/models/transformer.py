@@ -10,9 +10,11 @@ from keras import ops
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.layers import Decoder, Embeddings, Encoder, VocabularyHead
+from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
-from keras_transformer.models.decoding_steps import DecodingSteps
+from keras_transformer.models.decoding_steps import DecodingSteps, Source
 from keras_transformer.models.functional import ids_input, policy, with_one
+from keras_transformer.models.generating import TranslatingModel
 from keras_transformer.tensors import Tensor
 
 
@@ -47,7 +49,7 @@ SavedLayout = Literal["0.1", "0.2"]
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class Transformer(DecodingSteps):
+class Transformer(DecodingSteps, TranslatingModel):
     """The functional model, with its parts as attributes and the steps of decoding as methods.
 
     Args:
@@ -151,10 +153,26 @@ class Transformer(DecodingSteps):
             states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
 
-    @property
-    def output_matrix(self) -> Tensor:
-        """The head as `(vocabulary, model_dim)`, in the compute dtype; biases are a last column."""
-        return ops.cast(self.head.matrix, self.compute_dtype)
+    def read_source(self, source_ids: Tensor) -> Source:
+        """Runs the encoder: returns what the decoder attends to of sources.
+
+        Args:
+            source_ids: int32 `(batch, source_length)`.
+        """
+        keep = padding_mask(source_ids, self.config.special_ids.pad)
+        return Source(keep, self.source_keys_values(source_ids))
+
+    def source_keys_values(self, source_ids: Tensor) -> list[KeysValues]:
+        """Runs the encoder and projects its states for every decoder block.
+
+        Args:
+            source_ids: int32 `(batch, source_length)`.
+
+        Returns:
+            For each block keys `(batch, heads, source_length, key_dim)` and values
+            `(batch, heads, source_length, value_dim)`.
+        """
+        return self.decoder_stack.project(self._states_of_source(source_ids, training=False))
 
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again.
@@ -164,6 +182,9 @@ class Transformer(DecodingSteps):
         """
         for stack in (self.encoder_stack, self.decoder_stack):
             stack.recompute = recompute
+
+    def _decoder_embeddings(self) -> Embeddings:
+        return self.target_embeddings
 
     def _states_of_source(self, source_ids: Tensor, training: bool | None = None) -> Tensor:
         parts = (self.source_embeddings, self.encoder_stack, self.config.special_ids)

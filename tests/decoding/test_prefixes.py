@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_transformer.decoding import search as searching
-from keras_transformer.decoding.engine import KerasEngine
-from keras_transformer.decoding.single_stack.generator_engine import KerasGenerationEngine
-from keras_transformer.layers.masks import padding_mask
+from keras_transformer.decoding.engine import KerasEngine, KerasGenerationEngine
 from keras_transformer.search.options import SearchOptions
 from tools.covering import some
 
@@ -144,17 +142,17 @@ def test_caches_and_scores_are_those_of_single_steps(
 ) -> None:
     model = make_model(**fields)
     source_ids = np.array([[11, 12, 3, 0], [13, 14, 15, 3]], "int32")
-    keep, cross = padding_mask(source_ids, 0), model.source_keys_values(source_ids)
+    source = model.read_source(source_ids)
     target_ids = np.random.default_rng(0).integers(10, 50, (2, 9)).astype("int32")
     caches, scores = model.empty_caches(2, 11), []
     for step in range(8):
         if step == begin:
             begun = caches
-        logits, caches = model.decode_step(target_ids[:, step], step, keep, cross, caches)
+        logits, caches = model.decode_step(target_ids[:, step], step, caches, source)
         log_probs = np.asarray(ops.log_softmax(logits))
         scores.append(np.take_along_axis(log_probs, target_ids[:, step + 1, None], axis=1)[:, 0])
     found, written = model.read_prefix(
-        target_ids[:, begin:8], target_ids[:, begin + 1 : 9], begin, keep, cross, begun
+        target_ids[:, begin:8], begin, begun, source, target_ids[:, begin + 1 : 9]
     )
     np.testing.assert_allclose(found, np.stack(scores[begin:], axis=1), rtol=1e-4, atol=1e-5)
     for ours, theirs in zip(written, caches, strict=True):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import OnnxGenerator
-from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.decoding.generator import Generator
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache
 from tools.covering import some

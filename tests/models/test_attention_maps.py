@@ -93,7 +93,7 @@ def test_rows_sum_to_one_and_never_look_at_padding_or_the_future(random_model) -
 def test_the_mean_of_the_attention_to_the_source_is_the_one_of_align(random_model) -> None:
     model = random_model(norm="pre")
     found = attention_maps(model, SOURCE, TARGET)
-    _, mean = model.align(TARGET, TARGET, SOURCE != PAD_ID, model.source_keys_values(SOURCE))
+    _, mean = model.align(TARGET, TARGET, model.read_source(SOURCE))
     np.testing.assert_allclose(found.cross.mean(axis=(0, 2)), mean, atol=1e-6)
 
 
@@ -106,7 +106,6 @@ def test_a_recurrence_has_no_map(random_model: Any) -> None:
     model = random_model(decoder_recurrence="ssru")
     maps = attention_maps(model, SOURCE, TARGET)
     assert maps.decoder is None
-    keep, cross = SOURCE != PAD_ID, model.source_keys_values(SOURCE)
     labels = np.roll(TARGET, -1, axis=1)
-    _, aligned = model.align(TARGET, labels, keep, cross)
+    _, aligned = model.align(TARGET, labels, model.read_source(SOURCE))
     np.testing.assert_allclose(maps.cross.mean(axis=(0, 2)), aligned, atol=1e-6)

@@ -150,9 +150,9 @@ def test_cached_steps_equal_the_full_pass(
     source = np.array(SOURCE, np.int32)
     target = np.random.default_rng(0).integers(4, 19, (3 * beams, 5)).astype(np.int32)
     whole = logits_of(model, np.repeat(source, beams, axis=0), target)
-    cross, caches = model.source_keys_values(source), model.empty_caches(3 * beams, 8)
+    read, caches = model.read_source(source), model.empty_caches(3 * beams, 8)
     for step in range(5):
-        logits, caches = model.decode_step(target[:, step], step, source != PAD_ID, cross, caches)
+        logits, caches = model.decode_step(target[:, step], step, caches, read)
         np.testing.assert_allclose(logits, whole[:, step], atol=5e-5)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import OnnxEncoder, OnnxTranslator
-from keras_transformer.decoding.single_stack.encoder import TextEncoder
+from keras_transformer.decoding.encoder import TextEncoder
 
 LABELS = ("yes", "no", "perhaps")
 MASKED = ["a small <mask> stands", "<mask>", "the red <mask> runs to the <mask>"]

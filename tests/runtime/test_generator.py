@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import OnnxGenerator
-from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.decoding.generator import Generator
 from tools.covering import some
 
 PROMPTS = [

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_transformer.artefact.files import ArtefactFiles
@@ -31,11 +32,9 @@ def check_translation(
     """
     random, config = np.random.default_rng(0), model.config
     source_ids = _random_sources(config, random)
-    cross = [
-        (np.asarray(key), np.asarray(value)) for key, value in model.source_keys_values(source_ids)
-    ]
     special_ids = config.special_ids
-    keep = source_ids != special_ids.pad
+    source = keras.tree.map_structure(np.asarray, model.read_source(source_ids))
+    keep, cross = source
     given = {"source_mask": keep.astype(np.int32), **by_name("cross", cross)}
     states = np.asarray(model.encoder({"source_ids": source_ids}))
     encoded = {**by_name("cross", cross), "encoder_states": states}
@@ -50,7 +49,7 @@ def check_translation(
     listed = CheckedShortlist.of(model, manifest, files, source_ids, labels)
     given.update(listed.inputs)
     step = traced(
-        lambda rows, place, caches: model.decode_step(rows, place, keep, cross, caches, listed.head)
+        lambda rows, place, caches: model.decode_step(rows, place, caches, source, listed.head)
     )
     for name in STEP_GRAPHS:
         beams = ids.shape[2] if name == "decoder" else 1
@@ -66,7 +65,7 @@ def check_translation(
             listed.spread,
         )
     target_ids = np.ascontiguousarray(target_ids)
-    aligned = model.align(target_ids, labels, keep, cross, listed.head)
+    aligned = model.align(target_ids, labels, source, listed.head)
     [scorer] = checked_graphs(manifest, files, "scorer")
     labels = listed.labels(labels)
     found = scorer.run({"target_ids": target_ids, "labels": labels, **given})

@@ -35,6 +35,7 @@ from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.decoding_steps import Source
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
@@ -168,7 +169,7 @@ def _head(model: EncoderOnly, given: Tensors) -> Tensors:
 def _read_prompt(model: DecoderOnly, given: Tensors) -> Tensors:
     """Writes the keys and values of whole prompts into the caches."""
     caches = _pairs("cache", model, given)
-    return _by_name("new_cache", model.read_prompt(given["token_ids"], _FIRST, caches))
+    return _by_name("new_cache", model.read_prefix(given["token_ids"], _FIRST, caches)[1])
 
 
 def _score_text(model: DecoderOnly, given: Tensors) -> Tensors:
@@ -204,8 +205,7 @@ def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
     if isinstance(model, DecoderOnly):
         logits, written = model.decode_step(given["token_ids"], step, seen)
     else:
-        keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
-        inputs = (given["target_ids"], step, keep_mask, cross, seen)
+        inputs = (given["target_ids"], step, seen, _source(model, given))
         logits, written = model.decode_step(*inputs, _listed_head(model, given))
     if recurs(model.config):
         return {LOGITS: logits, **_with_states(written, caches, step)}
@@ -219,25 +219,28 @@ def _decode_step(model: Transformer | DecoderOnly, given: Tensors) -> Tensors:
 
 def _score(model: Transformer, given: Tensors) -> Tensors:
     """Scores given translations; see `Transformer.align`."""
-    keep_mask, cross = tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given)
     ids, labels, head = given["target_ids"], given["labels"], _listed_head(model, given)
-    log_probabilities, attention = model.align(ids, labels, keep_mask, cross, head)
+    log_probabilities, attention = model.align(ids, labels, _source(model, given), head)
     return {"log_probabilities": log_probabilities, "attention": attention}
 
 
 def _read_prefix(model: Transformer, given: Tensors) -> Tensors:
     """Scores the prefixes of translations and writes their keys and values into the caches."""
-    keep_mask = tf.cast(given["source_mask"], tf.bool)
-    ids, cross, caches = given["target_ids"], _pairs("cross", model, given), _caches(model, given)
+    ids, caches = given["target_ids"], _caches(model, given)
     # Keys and values are written into what is there, a recurrence begins anew.
     before = model.empty_caches(tf.shape(ids)[0], 0) if recurs(model.config) else caches
-    inputs = (ids, given["labels"], _FIRST, keep_mask, cross, before)
+    inputs = (ids, _FIRST, before, _source(model, given), given["labels"])
     scores, written = model.read_prefix(*inputs, _listed_head(model, given))
     if recurs(model.config):
         new_caches = _with_states(written, caches, tf.shape(ids)[1] - 1)
     else:
         new_caches = _by_name("new_cache", written)
     return {"log_probabilities": scores, **new_caches}
+
+
+def _source(model: Transformer, given: Tensors) -> Source:
+    """Returns what the decoder attends to."""
+    return Source(tf.cast(given["source_mask"], tf.bool), _pairs("cross", model, given))
 
 
 def _listed_head(model: Transformer, given: Tensors) -> Callable[[Any], Any] | None:

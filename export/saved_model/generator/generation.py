@@ -9,10 +9,8 @@ import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
-from keras_transformer.decoding.parts import ROWS, SharedSteps, as_graph
+from keras_transformer.decoding.parts import ROWS, SharedDecoder, SharedSteps, as_graph
 from keras_transformer.decoding.search import search
-from keras_transformer.decoding.single_stack.parts import SharedDecoder
-from keras_transformer.decoding.single_stack.prompt_steps import PromptSteps
 from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
 from keras_transformer.export.saved_model.translation import Found
 from keras_transformer.models.decoder_only import DecoderOnly
@@ -48,8 +46,7 @@ class Generation:
         self.max_prompt_length = max_prompt_length
         self.max_text_length = max_text_length
         self.special_ids = model.config.special_ids
-        self._steps = PromptSteps(SharedDecoder(model), self.special_ids)
-        self._shared = SharedSteps(lambda: self._steps)
+        self._steps = SharedSteps(SharedDecoder(model), self.special_ids)
         numbers = (tf.TensorSpec((None,), dtype) for dtype in (tf.int32, tf.float32))
         self.search = as_graph(partial(self._search, self._kept), ROWS)
         self.search_with_options = as_graph(self._search_with_options, ROWS, *numbers)
@@ -108,8 +105,8 @@ class Generation:
             prompt_lengths=lengths,
         )
         options = dataclasses.replace(options, max_length=most)
-        advance = self._shared.advance(options, (), sentences)
-        found = search(self._steps, tf.shape(prompts)[0], options, sentences, advance)
+        steps, advance = self._steps.stepper(), self._steps.advance(options, None, sentences)
+        found = search(steps, tf.shape(prompts)[0], options, sentences, advance)
         possible = is_possible(found.scores)
         ids = self._new_ids(found.ids, lengths)
         tokens = possible[:, :, None] & (ids != self.special_ids.eos)

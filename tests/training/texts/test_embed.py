@@ -12,7 +12,7 @@ from few_updates import without_graphs
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import TextCorpus, Texts
-from keras_transformer.decoding.single_stack.encoder import TextEncoder
+from keras_transformer.decoding.encoder import TextEncoder
 from keras_transformer.models.families import build_model
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.loop.compiling import compile_training

@@ -37,7 +37,7 @@ def test_a_run_learns_each_label_by_itself_and_goes_on(
     start: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from keras_transformer import OnnxEncoder
-    from keras_transformer.decoding.single_stack.encoder import TextEncoder
+    from keras_transformer.decoding.encoder import TextEncoder
     from keras_transformer.export import export_run
 
     settings = {"overrides": {"dropout": 0.0}, "vocab_size": None}

@@ -64,7 +64,7 @@ def serve_decoder(
     open_session: Callable[[Path], Any],
 ) -> Callable[..., Served]:
     """`serve_decoder(kind)`: "text" has learned positions and beams, "ids" is modern and greedy."""
-    from keras_transformer.decoding.single_stack.generator import Generator
+    from keras_transformer.decoding.generator import Generator
     from keras_transformer.export import export_saved_model
 
     made: dict[str, Served] = {}

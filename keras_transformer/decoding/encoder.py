@@ -1,17 +1,66 @@
-"""Runs a live encoder on rows of ids, in any number and order, as TensorFlow graphs."""
+"""`TextEncoder`: vectors, classes, tags, spans and filled masks of texts, with a live Keras
+encoder, which runs on rows of ids, in any number and order, as TensorFlow graphs.
+"""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.decoding.batches import batches, pad
+from keras_transformer.decoding.batches import pad, run_in_batches
 from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.encoder_only import EncoderOnly
-from keras_transformer.search.text_limits import check_vocabulary
+from keras_transformer.models.families import require_model
+from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabulary
 from keras_transformer.tensors import Tensor
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.translation.text_ids import TextIds
 from keras_transformer.understanding.engine import Array, Row
+from keras_transformer.understanding.text_understanding import TextUnderstanding
+
+
+class TextEncoder(TextUnderstanding):
+    """Reads texts with a live model.
+
+    Args:
+        model: A trained model.
+        tokenizer: Its tokenizer.
+        batch_tokens: Most padded tokens that are read at once.
+        max_text_length: Most tokens of a text, unless the model allows fewer; None for no other
+            limit than the model's.
+        long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
+            index; "cut" drops their ends.
+
+    Attributes:
+        model: The model.
+        tokenizer: Its tokenizer.
+        config: The model's.
+        max_text_length: Most tokens of a text; None if there is no limit.
+
+    Example:
+        `TextEncoder(model, tokenizer).fill_mask(["A man in a <mask> shirt."], num_hypotheses=5)`
+    """
+
+    def __init__(
+        self,
+        model: EncoderOnly,
+        tokenizer: Tokenizer,
+        batch_tokens: int = 4096,
+        *,
+        max_text_length: int | None = MAX_TEXT_LENGTH,
+        long_texts: LongTexts = "refuse",
+    ) -> None:
+        require_model(model, EncoderOnly)
+        self.model = model
+        self.tokenizer = tokenizer
+        super().__init__(
+            KerasEncoderEngine(model, batch_tokens),
+            TextIds(tokenizer.subwords, model.config.special_ids),
+            max_text_length,
+            long_texts,
+        )
 
 
 class KerasEncoderEngine:
@@ -76,15 +125,16 @@ class KerasEncoderEngine:
     ) -> list[Array]:
         ids = [row.token_ids for row in rows]
         check_vocabulary(ids, self.config.vocab_size, self.config.max_positions)
-        found: dict[int, Array] = {}
-        for batch in batches(dict(enumerate(map(len, ids))), self._batch_tokens):
+
+        def run(batch: list[int]) -> Array:
             inputs = {"token_ids": pad([ids[row] for row in batch], self.config.special_ids.pad)}
             if self.config.num_token_types > 1:
                 inputs["token_type_ids"] = pad([rows[row].token_type_ids for row in batch], 0)
             if places is not None:
                 inputs["places"] = pad([places[row] for row in batch], 0)
-            found.update(zip(batch, np.array(graph(inputs)), strict=True))
-        return [found[row] for row in range(len(rows))]
+            return np.array(graph(inputs))
+
+        return run_in_batches([len(row) for row in ids], self._batch_tokens, run)
 
     def _graph(self, run: Callable[..., Tensor], *, places: bool = False) -> Callable[..., Tensor]:
         names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]

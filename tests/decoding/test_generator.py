@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.single_stack.generator import Generator
+from keras_transformer.decoding.generator import Generator
 from keras_transformer.generation.engine import NoRoomError
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.text_limits import LongTextError

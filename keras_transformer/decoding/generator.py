@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_transformer.decoding.single_stack.generator_engine import KerasGenerationEngine
+from keras_transformer.decoding.engine import KerasGenerationEngine
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.families import require_model

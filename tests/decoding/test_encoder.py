@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.decoding.single_stack.encoder import TextEncoder
+from keras_transformer.decoding.encoder import TextEncoder
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
