@@ -15,7 +15,7 @@ REFUSED = {
     ),
     "export run --output file/new": "/file: it is a file already, choose another name.",
     "export run --output file": "/file exists: choose another directory, or --overwrite.",
-    "export run --output file --overwrite": "/file exists and holds no manifest.json",
+    "export run --output file --overwrite": "/file exists but holds no manifest.json",
     "export unfinished --output new": "model.keras is missing: the run has not finished",
     "export run --output new --format saved_model --version=-1": (
         "--version must be at least 1, got -1."

@@ -16,7 +16,7 @@ def test_without_tensorflow_the_extra_is_named(monkeypatch) -> None:
 
     monkeypatch.setattr(keras_side, "import_module", fail)
     with pytest.raises(
-        ImportError, match=r'need tensorflow: .* "keras-seq2seq-transformer\[train\]"'
+        ImportError, match=r'needs tensorflow: .* "keras-seq2seq-transformer\[train\]"'
     ):
         keras_side.load_training()
 

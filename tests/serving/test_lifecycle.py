@@ -273,7 +273,7 @@ def test_a_directory_with_nothing_to_serve_ends_the_server(start, tmp_path: Path
 
 
 def test_sampling_is_not_served(start, exported) -> None:
-    with pytest.raises(ValueError, match="sample=True is not served"):
+    with pytest.raises(ValueError, match="sample=True cannot be set"):
         start(exported.path, SearchOptions(sample=True))
 
 

@@ -83,7 +83,7 @@ def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--train-text a --train-tsv b", "--train-tsv is of pairs, and single texts are given too"),
+        ("--train-text a --train-tsv b", "--train-tsv gives pairs, but single texts are given too"),
         ("--train-text a --tokenizer b c", "--tokenizer takes one model for single texts, got 2."),
         ("", "prepare needs --train-source and --train-target, --train-tsv or --train-text."),
         ("--train-source a", "--train-source and --train-target go together"),

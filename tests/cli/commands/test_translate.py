@@ -212,7 +212,7 @@ def test_invalid_utf8_names_the_line_after_the_lines_before_it(run_cli, translat
         ("--replace-unk --scores", "--replace-unk writes translations only: leave out --scores"),
         ("--replace-unk --alignments", "leave out --scores, --min-score and --alignments."),
         ("--replace-unk --beam-size 2 --num-hypotheses 2", "leave out --num-hypotheses."),
-        ("--target-prefix a --target-prefixes b", "give one of the two."),
+        ("--target-prefix a --target-prefixes b", "give only one of the two."),
         ("--seed 1", "--seed is meant for sampling: give --sample as well."),
     ],
 )

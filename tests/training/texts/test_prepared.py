@@ -118,7 +118,7 @@ def test_corpora_that_do_not_fit_are_refused(
     with pytest.raises(ValueError, match="a prepared corpus is not for classify"):
         start("classify", corpora["texts"], tmp_path / "a")
     with pytest.raises(ValueError, match="prepared of single texts, and translation needs pairs"):
-        train(corpora["texts"], tmp_path / "a", overrides=SIZES)
+        train(corpora["texts"], tmp_path / "a", task="translation", overrides=SIZES)
     with pytest.raises(ValueError, match="packing='stream' needs the text"):
         packed = TextOptions(packing="stream")
         start("causal-lm", corpora["texts"], tmp_path / "b", text_options=packed)

@@ -49,7 +49,7 @@ def test_what_cannot_be_done_is_refused_first(
     [
         ("--r-drop 5", "--r-drop=5.0 does not go with --word-level"),
         ("--strategy mirrored", "--strategy='mirrored' does not go with --word-level"),
-        ("--tokenizer {model}", "--tokenizer gives the student another vocabulary"),
+        ("--tokenizer {model}", "--tokenizer gives it another one"),
         ("--model.num-heads 3", "--model.num-heads (3)"),
     ],
 )
