@@ -163,7 +163,7 @@ def test_a_directory_that_is_no_artefact_is_never_replaced(
     small_model: Any, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(FileExistsError, match="no artefact"):
+    with pytest.raises(FileExistsError, match="not an artefact"):
         export_onnx(small_model, tokenizer, tmp_path, overwrite=True)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 

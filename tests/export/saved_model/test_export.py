@@ -214,7 +214,7 @@ def test_a_directory_that_is_no_export_is_never_replaced(
 ) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "thesis.txt").write_text("years of work")
-    with pytest.raises(FileExistsError, match="no artefact"):
+    with pytest.raises(FileExistsError, match="not an artefact"):
         export_saved_model(small_model, tmp_path, tokenizer=tokenizer, overwrite=True)
     assert (tmp_path / "1" / "thesis.txt").read_text() == "years of work"
 

@@ -110,7 +110,7 @@ def test_continuations_are_ranked_while_they_are_computed(
     made = {**best, "logits": ("float32", ("rows", outputs))}
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        logits, found = native.best_continuations(graph, "x", head)
+        logits, found = native.best_continuations(graph, "x", head, None)
         return {**dict(zip(best, found, strict=True)), "logits": logits}
 
     def emit_all(graph: GraphBuilder) -> dict[str, str]:
