@@ -135,6 +135,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "norm_kind": "rms_norm",
         "epsilon": 1e-4,
         "tied": False,
+        "soft_cap": 0.5,
     },
     "EncoderBlock": {"config": BLOCK.block()},
     "DecoderBlock": {"config": BLOCK.block(**SOURCE)},
