@@ -27,7 +27,7 @@ def test_the_table_names_the_architectures_of_hugging_face() -> None:
 
 def test_the_table_names_the_formats() -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    begin = lines.index("| format | told by | models | vocabulary |")
+    begin = lines.index("| format | recognised by | models | vocabulary |")
     rows = lines[begin + 2 : lines.index("", begin)]
     named = {re.split(r"[|,]", row)[1].strip().removesuffix(" 2") for row in rows}
     assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "Hugging Face"}
