@@ -29,7 +29,7 @@ def build_decoder(config: DecoderConfig, dtype_policy: str | None = None) -> "De
 
     Example:
         >>> model = build_decoder(DecoderConfig.preset("gpt2-tiny", vocab_size=100))
-        >>> model({"token_ids": ops.array([[2, 7, 9]])}).shape
+        >>> model({"token_ids": keras.ops.array([[2, 7, 9]])}).shape
         TensorShape([1, 3, 100])
     """
     return DecoderOnly(config, dtype_policy)

@@ -1,6 +1,7 @@
 """Two versions served at once, asked for by label; an answer comes from one of them."""
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -31,8 +32,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     opened: dict[int, str] = {}
     init, search = ServedModel.__init__, ServedModel._search
 
-    def named(self: Any, directory: Path, *given: Any, **options: Any) -> None:
-        opened[id(self)] = directory.name
+    def named(self: Any, directory: "str | os.PathLike[str]", *given: Any, **options: Any) -> None:
+        opened[id(self)] = Path(directory).name
         init(self, directory, *given, **options)
 
     def noted(self: Any, *given: Any) -> Any:
