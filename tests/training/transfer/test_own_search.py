@@ -140,7 +140,7 @@ def test_commands_take_and_show_them(
     # The default of ours, given: it is not taken for nothing.
     found, said = translate("--beam-size", "1")
     assert found == plain(**{**OWN, "beam_size": 1})
-    assert "replace: length_penalty=0.4, " in said
+    assert "override: length_penalty=0.4, " in said
 
 
 @pytest.mark.exhaustive
