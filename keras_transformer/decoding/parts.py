@@ -4,7 +4,7 @@ and in a SavedModel once, whichever signatures and loops of the search call it.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 from keras import ops
@@ -20,31 +20,6 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 
 ROWS = tf.TensorSpec((None, None), tf.int32)
-
-
-class CachedDecoder(Protocol):
-    """The methods of a `DecodingSteps` that a search uses; they are documented there."""
-
-    def empty_caches(self, rows: Tensor, cache_length: Tensor) -> list[Cache]:
-        """Returns empty caches."""
-        ...
-
-    def decode_step(
-        self, token_ids: Tensor, step: Tensor, caches: list[Cache], source: Source | None = None
-    ) -> tuple[Tensor, list[Cache]]:
-        """Returns logits and caches."""
-        ...
-
-    def read_prefix(
-        self,
-        token_ids: Tensor,
-        step: Tensor,
-        caches: list[Cache],
-        source: Source | None = None,
-        labels: Tensor | None = None,
-    ) -> tuple[Tensor | None, list[Cache]]:
-        """Returns log-probabilities, None without labels, and caches."""
-        ...
 
 
 class SharedDecoder:
@@ -123,13 +98,13 @@ class CachedSteps:
     """A model's decode step as a `Stepper`, with the keys and values of earlier tokens in a cache.
 
     Args:
-        model: The model, or its parts as functions of a graph.
+        model: The decoder as shared graph functions.
         special_ids: The model's.
         source: A batch's sources. Without one the prefixes are prompts, which cost nothing.
     """
 
     def __init__(
-        self, model: CachedDecoder, special_ids: SpecialIds, source: Source | None = None
+        self, model: SharedDecoder, special_ids: SpecialIds, source: Source | None = None
     ) -> None:
         self.model = model
         self.special_ids = special_ids
@@ -165,11 +140,11 @@ class SharedSteps:
     """The steps of searches, each of which all lengths of the search's buffers share.
 
     Args:
-        model: The parts of a model.
+        model: The decoder as shared graph functions.
         special_ids: The model's.
     """
 
-    def __init__(self, model: CachedDecoder, special_ids: SpecialIds) -> None:
+    def __init__(self, model: SharedDecoder, special_ids: SpecialIds) -> None:
         self._model = model
         self._special_ids = special_ids
         self._graphs: dict[tuple[Any, ...], Any] = {}
