@@ -65,6 +65,9 @@ class BlockOptions:
         scale_attention: Whether attention scores are divided by √key_dim.
         attention_soft_cap: What bounds these scores s, as attention_soft_cap · tanh(s /
             attention_soft_cap), before masks and biases (Gemma 2); None for no bound.
+        additive_attention: Whether a score is vᵀ tanh(q + k), with a trained vector v of each head,
+            in place of the product of query and key (Bahdanau et al. 2015), which alone
+            `scale_attention` divides; not with `rotary_base` or `relative_sinusoids`.
         num_key_value_heads: Heads of keys and values, a divisor of `num_heads`, each shared by a
             group of queries' heads (Ainslie et al. 2023); None, which `num_heads` itself becomes,
             for as many as queries have.
@@ -111,6 +114,7 @@ class BlockOptions:
     use_bias: bool = True
     scale_attention: bool = True
     attention_soft_cap: float | None = None
+    additive_attention: bool = False
     num_key_value_heads: int | None = None
     query_key_norm: bool = False
     rotary_base: float | None = None
@@ -202,6 +206,7 @@ class BlockOptions:
             use_bias=self.use_bias,
             scale=self.scale_attention,
             soft_cap=self.attention_soft_cap,
+            additive=self.additive_attention,
         )
         own = dataclasses.replace(
             source,

@@ -117,6 +117,9 @@ class AttentionConfig:
         scale: Whether scores are divided by √d_k.
         soft_cap: What bounds the scaled scores s, as soft_cap · tanh(s / soft_cap), before anything
             is added to them (Gemma 2); None for no bound.
+        additive: Whether a score is vᵀ tanh(q + k), with a trained vector v of each head, in place
+            of the product qᵀk (Bahdanau et al. 2015); `scale` is of products, and neither `rotary`
+            nor `relative_sinusoids` go with it.
         query_key_norm: The norms of each head's queries and of its keys, before their places turn
             them (Henry et al. 2020); only of a text within itself, as are the next four.
         rotary: How queries and keys are turned by their places.
@@ -136,6 +139,7 @@ class AttentionConfig:
     use_bias: bool = True
     scale: bool = True
     soft_cap: float | None = None
+    additive: bool = False
     query_key_norm: NormConfig | None = None
     rotary: RotaryConfig | None = None
     window: int | None = None
@@ -158,7 +162,13 @@ class AttentionConfig:
         check_flag("use_bias", self.use_bias)
         check_flag("scale_attention", self.scale)
         check_soft_cap("attention_soft_cap", self.soft_cap)
+        check_flag("additive_attention", self.additive)
         check_flag("relative_sinusoids", self.relative_sinusoids)
+        if self.additive and (self.rotary is not None or self.relative_sinusoids):
+            raise ValueError(
+                "additive_attention has no products of queries and keys, which rotary_base and "
+                "relative_sinusoids change: give one of the three; a relative_bias goes with it."
+            )
         if self.window is not None:
             check_size("window", self.window)
         if self.rotary is not None and self.relative_sinusoids:
@@ -177,7 +187,8 @@ class AttentionConfig:
         heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
         biases = self.use_bias * (heads + model_dim)
         distances = self.relative_sinusoids * (model_dim + 2) * queries
-        return model_dim * (heads + values) + biases + distances + norms
+        vectors = self.additive * queries
+        return model_dim * (heads + values) + biases + distances + norms + vectors
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from keras_transformer.layers.variants.fused_attention import can_fuse, fused_at
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
-from keras_transformer.layers.variants.soft_cap import soft_capped
+from keras_transformer.layers.variants.scores import additive_scores, soft_capped
 from keras_transformer.tensors import Tensor
 
 KeysValues = tuple[Tensor, Tensor]
@@ -32,6 +32,7 @@ class MultiHeadAttention(Configured):
     Attributes:
         query_norm: The norm of each head's queries, before rotary positions; None without.
         key_norm: The same of keys, which caches hold normalised and turned.
+        score_vectors: The vectors v of additive scores, `(heads, key_dim)`; None of products.
 
     Example:
         >>> layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4))
@@ -78,6 +79,10 @@ class MultiHeadAttention(Configured):
         self.query_norm, self.key_norm = (self._norm(name) for name in ("query_norm", "key_norm"))
         if self.distances is not None:
             self.distances.build(query_shape)
+        self.score_vectors = None
+        if self.config.additive:
+            shape = self.config.num_heads, self.config.key_dim
+            self.score_vectors = self.add_weight(shape, linear_initializer(), name="score_vectors")
         self.drop = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="drop")
 
     def _norm(self, name: str) -> keras.layers.Layer | None:
@@ -102,6 +107,7 @@ class MultiHeadAttention(Configured):
         return_weights: bool = False,
         training: bool | None = None,
         bias: Tensor | None = None,
+        return_scores: bool = False,
     ) -> Any:
         """Attends from every query to the keys that its mask allows.
 
@@ -115,14 +121,24 @@ class MultiHeadAttention(Configured):
             training: Whether to drop attention weights.
             bias: Added to the scores; broadcasts to `(batch, heads, target_length,
                 source_length)`.
+            return_scores: Whether to return the scores too, of which softmax makes the weights.
 
         Returns:
-            `(batch, target_length, model_dim)`, zeros if a query has no key at all, and with
-            `return_weights` the weights `(batch, heads, target_length, source_length)` before
-            dropout.
+            `(batch, target_length, model_dim)`, zeros if a query has no key at all; with
+            `return_weights` also the weights `(batch, heads, target_length, source_length)` before
+            dropout; with `return_scores` also the scores of that shape, as they are before the
+            mask hides any.
         """
         keys_values = self.project(query if key is None else key, value)
-        return self.attend(query, keys_values, keep_mask, return_weights, training, bias=bias)
+        return self.attend(
+            query,
+            keys_values,
+            keep_mask,
+            return_weights,
+            training,
+            bias=bias,
+            return_scores=return_scores,
+        )
 
     def project(
         self, key: Tensor, value: Tensor | None = None, first_place: Tensor | int = 0
@@ -152,6 +168,7 @@ class MultiHeadAttention(Configured):
         training: bool | None = None,
         first_place: Tensor | int = 0,
         bias: Tensor | None = None,
+        return_scores: bool = False,
     ) -> Any:
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
@@ -171,20 +188,31 @@ class MultiHeadAttention(Configured):
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place
             )
             further = further * scale
-        needs_scores = return_weights or (training and self.config.dropout) or self.config.soft_cap
-        if not needs_scores and can_fuse(queries, keys, values):
+        needs_weights = return_weights or return_scores or (training and self.config.dropout)
+        if not needs_weights and self._may_fuse and can_fuse(queries, keys, values):
             added = _with(bias, further)
             heads = fused_attention(queries, keys, values, keep_mask, added, scale)
         else:
-            scaled = queries * scale if self.config.scale else queries
-            scores = self._multiply(scaled, ops.swapaxes(keys, -1, -2))
-            scores = soft_capped(_with(scores, further), self.config.soft_cap)
-            weights = masked_softmax(_with(scores, bias), keep_mask)
+            scores = _with(self._compare(queries, keys, scale), further)
+            scores = _with(soft_capped(scores, self.config.soft_cap), bias)
+            weights = masked_softmax(scores, keep_mask)
             heads = self._multiply(self.drop(weights, training=training), values)
         outputs = self.output_linear(self._merge(heads))
         if keep_mask is not None:
             outputs = outputs * has_keys(keep_mask, outputs.dtype)
-        return (outputs, weights) if return_weights else outputs
+        if not (return_weights or return_scores):
+            return outputs
+        return (outputs, *([weights] * return_weights), *([scores] * return_scores))
+
+    @property
+    def _may_fuse(self) -> bool:
+        return not self.config.additive and self.config.soft_cap is None
+
+    def _compare(self, queries: Tensor, keys: Tensor, scale: float) -> Tensor:
+        if self.score_vectors is not None:
+            return additive_scores(queries, keys, self.score_vectors)
+        scaled = queries * scale if self.config.scale else queries
+        return self._multiply(scaled, ops.swapaxes(keys, -1, -2))
 
     def _placed(self, heads: Tensor, norm: Any, first_place: Tensor | int) -> Tensor:
         """Returns queries or keys normalised and turned by their places."""
@@ -239,14 +267,19 @@ class MultiHeadAttention(Configured):
         return_weights: bool = False,
         training: bool | None = None,
         bias: Tensor | None = None,
+        return_scores: bool = False,
     ) -> Any:
-        """Returns the symbolic output, with `return_weights` the weights' too."""
+        """Returns the symbolic output, and those of weights and scores where they are asked for."""
         outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)
-        if not return_weights:
+        if not (return_weights or return_scores):
             return outputs
         num_keys = (query if key is None else key).shape[1]
         shape = (query.shape[0], self.config.num_heads, query.shape[1], num_keys)
-        return outputs, keras.KerasTensor(shape, dtype=self.compute_dtype)
+        further = [
+            keras.KerasTensor(shape, dtype=self.compute_dtype)
+            for _ in range(return_weights + return_scores)
+        ]
+        return (outputs, *further)
 
 
 def _with(scores: Tensor | None, more: Tensor | None) -> Any:

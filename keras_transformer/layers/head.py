@@ -11,7 +11,7 @@ from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.quantization import float_kernel
-from keras_transformer.layers.variants.soft_cap import soft_capped
+from keras_transformer.layers.variants.scores import soft_capped
 from keras_transformer.tensors import Tensor
 
 

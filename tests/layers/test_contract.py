@@ -66,6 +66,7 @@ SHARED = dataclasses.replace(
     relative_max_distance=6,
     relative_per_block=True,
 )
+ADDITIVE = dataclasses.replace(ATTENTION, additive=True)
 CAPPED = dataclasses.replace(ATTENTION, soft_cap=2.0)
 WITH_NORMS = dataclasses.replace(ATTENTION, query_key_norm=NormConfig(kind="rms_norm"))
 FEED_FORWARD = FeedForwardConfig(hidden_dim=7, activation="gelu", dropout=0.2)
@@ -97,6 +98,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "MultiHeadAttention grouped": {"config": GROUPED},
     "MultiHeadAttention with norms": {"config": WITH_NORMS},
     "MultiHeadAttention capped": {"config": CAPPED},
+    "MultiHeadAttention additive": {"config": ADDITIVE},
     "SSRU": {"config": RecurrenceConfig(use_bias=False)},
     "FeedForward": {"config": FEED_FORWARD},
     "FeedForward gated": {"config": GATED},

@@ -63,6 +63,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"rotary_base": 100.0, "num_heads": 6, "key_dim": 4, "num_key_value_heads": 3},
     {"positions": "none", "relative_buckets": 8, "relative_max_distance": 5, "logit_bias": True},
     {"positions": "none", "relative_buckets": 6, "relative_per_block": True},
+    {"additive_attention": True, "num_heads": 6, "num_key_value_heads": 2, "key_dim": 4},
     {"positions": "none", "relative_sinusoids": True, "num_heads": 6, "num_key_value_heads": 2},
     {"sinusoid_layout": "halves", "position_offset": 2, "scale_embeddings": False},
     {"sinusoid_layout": "tensor2tensor", "logit_bias": True},

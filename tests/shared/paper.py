@@ -36,6 +36,11 @@ class Paper:
         return weights @ v, weights
 
     @staticmethod
+    def additive_scores(q: np.ndarray, k: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Bahdanau et al. 2015, appendix A.1.2, of projected queries and keys: (T, S)."""
+        return np.array([[vector @ np.tanh(query + key) for key in k] for query in q])
+
+    @staticmethod
     def soft_capped(values: np.ndarray, cap: float | None) -> np.ndarray:
         """Gemma 2's bound of scores and logits."""
         return values if cap is None else cap * np.tanh(values / cap)
@@ -115,8 +120,15 @@ class Paper:
             own_bias, further = 0.0 if bias is None else bias[head], 0.0
             if layer.distances is not None:
                 further = cls.distance_scores(layer, head, q, k)
-            options = layer.config.scale, own_bias, layer.config.soft_cap, further
-            attended, weights = cls.attention(q, k, v, keep, *options)
+            if layer.config.additive:
+                scores = cls.additive_scores(q, k, np.asarray(layer.score_vectors)[head])
+                weights = cls.softmax(
+                    cls.soft_capped(scores, layer.config.soft_cap) + own_bias, keep
+                )
+                attended = weights @ v
+            else:
+                options = layer.config.scale, own_bias, layer.config.soft_cap, further
+                attended, weights = cls.attention(q, k, v, keep, *options)
             heads.append(attended)
             all_weights.append(weights)
         outputs = cls.linear(layer.output_linear, np.concatenate(heads, axis=-1))

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_transformer.layers.products.few_passes import in_few_passes
 from keras_transformer.layers.products.product import product
-from keras_transformer.layers.variants.soft_cap import soft_capped
+from keras_transformer.layers.variants.scores import soft_capped
 from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import (
     cross_entropy,

@@ -30,6 +30,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"rotary_base": 10_000.0},
     {"window": 3},
     {"attention_soft_cap": 2.0},
+    {"additive_attention": True},
     {"block_pattern": ({"window": 3}, {"rotary_base": 100.0, "feed_forward_dim": 7})},
     {"block_groups": 1},
     {"position_offset": 2},

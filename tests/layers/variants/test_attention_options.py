@@ -30,6 +30,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"window": 2},
     {"soft_cap": 0.5},
     {"soft_cap": 0.7, "scale": False, "num_key_value_heads": 2, "window": 2},
+    {"additive": True},
+    {"additive": True, "num_key_value_heads": 2, "value_dim": 3, "window": 2, "soft_cap": 0.5},
     {"relative_sinusoids": True},
     {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
     {"soft_cap": 0.5, "relative_sinusoids": True},
@@ -72,6 +74,30 @@ def test_every_mask_that_broadcasts_reaches_each_head(paper, randomize) -> None:
 def test_without_biases_there_are_four_weights_and_narrow_keys(randomize) -> None:
     layer = make(OPTIONS[4], randomize)
     assert [weight.shape for weight in layer.weights] == [(6, 16), (6, 8), (6, 8), (16, 6)]
+
+
+@pytest.mark.parametrize(
+    "other", [{"rotary": RotaryConfig(base=9.0)}, {"relative_sinusoids": True}]
+)
+def test_additive_scores_have_no_products_to_change(other: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="additive_attention has no products of queries and keys"):
+        AttentionConfig(num_heads=2, key_dim=4, additive=True, **other)
+
+
+@pytest.mark.parametrize("options", [{}, {"additive": True}, {"soft_cap": 0.5, "scale": False}])
+def test_the_weights_are_the_softmax_of_the_scores_that_the_mask_leaves(options, randomize) -> None:
+    layer = make(options, randomize)
+    states = np.random.default_rng(0).standard_normal((2, 3, 6)).astype("float32")
+    keep = np.tril(np.ones((3, 3), bool))
+    outputs, weights, scores = layer(
+        states, keep_mask=keep, return_weights=True, return_scores=True
+    )
+    hidden = np.where(keep, np.exp(np.asarray(scores, "float64")), 0)
+    np.testing.assert_allclose(weights, hidden / hidden.sum(-1, keepdims=True), atol=1e-6)
+    assert (np.asarray(scores)[..., ~keep] != 0).all()
+    alone = layer(states, keep_mask=keep, return_scores=True)
+    np.testing.assert_array_equal(alone[1], scores)
+    np.testing.assert_allclose(alone[0], outputs, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
