@@ -30,7 +30,6 @@ OPTIONS: list[dict[str, Any]] = [
     {"rotary_base": 10_000.0},
     {"window": 3},
     {"attention_soft_cap": 2.0},
-    {"additive_attention": True},
     {"block_pattern": ({"window": 3}, {"rotary_base": 100.0, "feed_forward_dim": 7})},
     {"block_groups": 1},
     {"position_offset": 2},
@@ -125,6 +124,12 @@ def test_nothing_is_written_for_a_refused_model(
     with pytest.raises(ValueError, match=r"cannot hold relative_sinusoids=True: "):
         export_onnx(model, tokenizer, tmp_path / "artefact", **settings)
     assert not list(tmp_path.iterdir())
+
+
+def test_additive_scores_are_for_the_portable_target(tiny_config) -> None:
+    config = tiny_config(additive_attention=True)
+    assert all(unsupported(config, *form) == {"additive": True} for form in EMITTED_FORMS)
+    assert unsupported(config, "portable", "float32") == {}
 
 
 # Fused operators need keys that are as wide as values, and some of them a multiple of 8.
