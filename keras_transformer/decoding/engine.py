@@ -153,7 +153,7 @@ class SearchingEngine:
             possible.
         """
         results: dict[int, list[Candidate]] = {}
-        stops = stops or Stops.of(task.options)
+        stops = stops or task.options.stops()
         for places in batches(lengths, self._batch_tokens, task.options.rows_per_sentence):
             options, inputs = task.graph_options(places), task.inputs(places, self._special_ids.pad)
             if stops is None:

@@ -278,7 +278,7 @@ class TextGenerator:
         return self._limit.fit_prompts(rows, self.longest_prompt(options))
 
     def _stops(self, options: SearchOptions) -> Stops | None:
-        return Stops.of(options, self._text_ids.new_stream)
+        return options.stops(self._text_ids.new_stream)
 
     def _write(
         self,

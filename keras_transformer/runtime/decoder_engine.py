@@ -114,7 +114,7 @@ class DecoderEngine:
         stops: Stops | None,
     ) -> list[list[Candidate]]:
         """Returns each row's candidates; one that is in no batch has an empty one."""
-        seed, stops = _seed(rows.options), stops or Stops.of(rows.options)
+        seed, stops = _seed(rows.options), stops or rows.options.stops()
 
         def decode(places: list[int]) -> list[list[Candidate]]:
             request = self._request(rows, places, seed, with_scores, stops)
@@ -276,7 +276,9 @@ def _room(request: SearchRequest, per_sentence: Arrays) -> int:
 
 
 def _seed(options: SearchOptions) -> int:
-    return options.seed if options.seed is not None else fresh_seed()
+    if options.seed is not None:
+        return options.seed
+    return fresh_seed() if options.sample else 0
 
 
 def _open_shortlist(manifest: Manifest, files: ArtefactFiles) -> Shortlist | None:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice
-from keras_transformer.search.stops import StopReason, check_stop, check_stop_tokens
+from keras_transformer.search.stops import StopReason, Stops, check_stop, check_stop_tokens
 from keras_transformer.suggestions import suggests_arguments
+from keras_transformer.text.subwords.interface import SubwordStream
 
 LengthPenaltyType = Literal["gnmt", "exponent"]
 EarlyStopping = Literal["first", "likely", "exact"]
@@ -197,6 +198,16 @@ class SearchOptions:
     def looks_past_ends(self) -> bool:
         """Whether even one beam is searched beyond its first end: nothing is certain before."""
         return self.early_stopping == "exact" and not self.sample
+
+    def stops(self, stream: Callable[[], SubwordStream] | None = None) -> Stops | None:
+        """Returns what ends texts beside eos, None if nothing does; `stream` writes texts of ids.
+
+        Raises:
+            ValueError: There are `stop` strings, but no `stream` to find them in.
+        """
+        if not self.stop and not self.stop_tokens:
+            return None
+        return Stops(self.stop, self.stop_tokens, stream)
 
     def limit(self, source_length: int) -> int:
         """Returns the longest translation of a source of this many tokens, end token included."""

@@ -5,12 +5,9 @@ is found where it spans tokens, too, and text that may be the beginning of one i
 import copy
 import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from keras_transformer.text.subwords.interface import SubwordStream
-
-if TYPE_CHECKING:
-    from keras_transformer.search.options import SearchOptions
 
 StopReason = Literal["stop", "eos", "length"]
 # The most stops of a search, and the most characters of one: each token is compared with all.
@@ -173,21 +170,6 @@ class Stops:
             )
         self._stop, self._stop_tokens = stop, frozenset(stop_tokens)
         self._new_stream = stream if stop else None
-
-    @classmethod
-    def of(
-        cls,
-        options: "SearchOptions",
-        stream: Callable[[], SubwordStream] | None = None,
-    ) -> "Stops | None":
-        """Returns the stops of a search's options, None without any; `stream` writes texts of ids.
-
-        Raises:
-            ValueError: There are `stop` strings, but no `stream` to find them in.
-        """
-        if not options.stop and not options.stop_tokens:
-            return None
-        return cls(options.stop, options.stop_tokens, stream)
 
     def watch(self, prefix: Iterable[int]) -> StopWatch:
         """Returns a watch of what follows a prefix, in which stops mean nothing."""

@@ -112,3 +112,21 @@ class TranslationEngine(Protocol):
             ValueError: A source does not fit the model.
         """
         ...
+
+
+def tokens_of(
+    engine: TranslationEngine,
+    source: Sequence[int],
+    options: SearchOptions,
+    prefix: Sequence[int] = (),
+    stops: Stops | None = None,
+) -> Iterator[int]:
+    """Yields the tokens of one translation as `TranslationEngine.stream` does, also where no token
+    is certain before the last.
+
+    What is found at once then ends at one of `stops`.
+    """
+    if options.looks_past_ends:
+        [[best]] = engine.search([source], options, [prefix], with_scores=False, stops=stops)
+        return iter(best.ids)
+    return engine.stream(source, options, prefix)

@@ -88,24 +88,11 @@ class MarkedEngine:
         )
 
     def stream(
-        self,
-        source: Sequence[int],
-        options: SearchOptions,
-        prefix: Sequence[int] = (),
-        stops: Stops | None = None,
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
     ) -> Iterator[int]:
-        """As `TranslationEngine.stream`, also where no token is certain before the last.
-
-        What is found at once then ends at one of `stops`.
-        """
+        """As `TranslationEngine.stream`."""
         [begins], [marked] = self._of([source]), self._marked([source])
-        prefix = [*begins.target, *prefix]
-        if options.looks_past_ends:
-            [[best]] = self._engine.search(
-                [marked], options, [prefix], with_scores=False, stops=stops
-            )
-            return iter(best.ids)
-        return self._engine.stream(marked, options, prefix)
+        return self._engine.stream(marked, options, [*begins.target, *prefix])
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """As `TranslationEngine.align`; attention is that to the rows without their marks."""

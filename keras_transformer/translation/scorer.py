@@ -89,6 +89,9 @@ class TextScorer:
         self._source, self._target = source, target
         self._limit = limit
         self.marks = marks or SentenceMarks()
+        self._is_marked = bool(self.marks.ids)
+        # The same around all texts, unless these choose languages.
+        self._begins = None if self.marks.languages else self.marks.begins()
         self.carried = self._carried(letterless)
         self.unknown_letters = None if letterless == "translate" else source.unknown_letters
 
@@ -154,7 +157,7 @@ class TextScorer:
         target_ids = [
             [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
         ]
-        alignments = asked.engine.align(asked.sources, target_ids)
+        alignments = self._engine_for(asked.begins).align(asked.sources, target_ids)
         candidates = scored(target_ids, alignments, asked.options)
         return [
             to_hypothesis(
@@ -208,7 +211,7 @@ class TextScorer:
             RuntimeError: The translator is closed.
         """
         asked = self._ask(texts, {}, "translate")
-        rows = asked.engine.encoder_states(asked.sources)
+        rows = self._engine_for(asked.begins).encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 
     def align_words(
@@ -271,11 +274,20 @@ class TextScorer:
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
-        rests, begins = read_tags(self.marks, check_texts(texts, name), chosen)
+        rests = check_texts(texts, name)
+        asked = chosen.source_language, chosen.target_language
+        if self._begins is not None and asked == (None, None):
+            begins = [self._begins] * len(rests)
+        else:
+            rests, begins = read_tags(self.marks, rests, chosen)
+            chosen = without_languages(chosen)
         passages = [self.passage(rest, letterless, replace_unk=replace_unk) for rest in rests]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
-        engine = MarkedEngine(self._engine, begins)
-        return Asked(engine, without_languages(chosen), begins, passages, sources)
+        return Asked(chosen, begins, passages, sources)
+
+    def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
+        """Returns the engine for rows that go between these marks."""
+        return MarkedEngine(self._engine, begins) if self._is_marked else self._engine
 
     def _carried(self, letterless: Letterless | None) -> frozenset[Kind]:
         """Returns what goes around the model, as a call says, or the translator if None."""
@@ -290,27 +302,24 @@ class TextScorer:
         """Returns the engine for rows of ids in the options' languages, and the marks of these."""
         chosen = self.search_options(**options)
         begins = self.marks.begins(chosen.source_language, chosen.target_language)
-        return MarkedEngine(self._engine, [begins]), without_languages(chosen), begins
+        return self._engine_for([begins]), without_languages(chosen), begins
 
 
 class Asked(NamedTuple):
-    """A request of texts: the engine for their rows, options, marks, texts without tags and with
-    what goes around the model apart, ids.
+    """A request of texts: options, marks, texts without tags and with what goes around the model
+    apart, ids.
     """
 
-    engine: MarkedEngine
     options: SearchOptions
     begins: list[Begins]
     passages: list[Passage]
     sources: list[list[int]]
 
-    def at(self, places: Sequence[int], engine: TranslationEngine) -> "Asked":
+    def at(self, places: Sequence[int]) -> "Asked":
         """Returns the request of the texts at some places."""
-        begins = [self.begins[place] for place in places]
         return Asked(
-            MarkedEngine(engine, begins),
             self.options,
-            begins,
+            [self.begins[place] for place in places],
             [self.passages[place] for place in places],
             [self.sources[place] for place in places],
         )

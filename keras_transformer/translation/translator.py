@@ -17,6 +17,7 @@ from keras_transformer.search.options import Candidate, Hypothesis, SearchOption
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Letterless, without_format
+from keras_transformer.translation.engine import tokens_of
 from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
 from keras_transformer.translation.scorer import Asked, TextScorer, plain
 from keras_transformer.translation.unknown_words import replace_unknown
@@ -61,7 +62,8 @@ class TextTranslator(TextScorer):
         asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
-        found = asked.engine.search(
+        engine = self._engine_for(asked.begins)
+        found = engine.search(
             asked.sources, asked.options, prefixes, with_scores=False, stops=stops
         )
         best = [candidates[:1] for candidates in found]
@@ -198,7 +200,7 @@ class TextTranslator(TextScorer):
         """
         # The caller asked for no beams: those of the model's own defaults do not count.
         asked = self._ask([text], {"beam_size": 1, **options}, letterless)
-        engine, chosen = asked.engine, asked.options
+        engine, chosen = self._engine_for(asked.begins), asked.options
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
@@ -207,7 +209,7 @@ class TextTranslator(TextScorer):
         [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
         stops, [before, behind] = self._stops(chosen), asked.passages[0].layout
-        tokens = engine.stream(source, chosen, prefix, stops)
+        tokens = tokens_of(engine, source, chosen, prefix, stops)
         if stops:
             begin = len(asked.begins[0].target) + len(prefix)
             return to_stop(self._target, chosen, tokens, begin, before, behind)
@@ -215,7 +217,7 @@ class TextTranslator(TextScorer):
         return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
 
     def _stops(self, options: SearchOptions, replace_unk: bool = False) -> Stops | None:
-        stops = Stops.of(options, self._target.new_stream)
+        stops = options.stops(self._target.new_stream)
         if stops and replace_unk:
             raise ValueError(
                 "replace_unk reads whole translations, of which a stop leaves only the beginning: "
@@ -231,14 +233,14 @@ class TextTranslator(TextScorer):
         def search(
             part: Asked, own: IdRows | None, options: SearchOptions
         ) -> list[list[Hypothesis]]:
-            found = part.engine.search(
+            found = self._engine_for(part.begins).search(
                 part.sources, options, own, with_scores=with_scores, stops=stops
             )
             return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
 
         def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
             own = None if prefixes is None else [prefixes[place] for place in places]
-            return search(asked.at(places, self._engine), own, options)
+            return search(asked.at(places), own, options)
 
         found = search(asked, prefixes, as_many_as_kept(asked.options))
         return filled_up(found, asked.options, self._engine.limits.hypothesis, search_again)

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.options import Candidate, SearchOptions
-from keras_transformer.translation.engine import Alignment
+from keras_transformer.translation.engine import Alignment, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 
 MARKS = SentenceMarks(languages={"en": 20, "de": 21}, source_language="en", target_language="de")
@@ -62,9 +62,9 @@ def test_nothing_is_streamed_before_a_search_past_its_ends_is_over() -> None:
 
     engine: Any = MarkedEngine(Searched(), [Begins((20,), (21,))])  # type: ignore[arg-type]
     exact = SearchOptions(early_stopping="exact")
-    assert list(engine.stream([7], exact, [5])) == [21, 5, 20, 7]
+    assert list(tokens_of(engine, [7], exact, [5])) == [21, 5, 20, 7]
     sampled = SearchOptions(early_stopping="exact", sample=True)
-    assert list(engine.stream([7], sampled, [5])) == [("stream", [20, 7], [21, 5])]
+    assert list(tokens_of(engine, [7], sampled, [5])) == [("stream", [20, 7], [21, 5])]
 
 
 def test_an_engine_without_marks_passes_rows_on() -> None:

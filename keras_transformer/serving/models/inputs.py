@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
-from keras_transformer.config.sentence_marks import Begins, TaggedText
+from keras_transformer.config.sentence_marks import Begins, SentenceMarks, TaggedText
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
@@ -91,8 +91,8 @@ class RowReader:
         limits: What the model can take.
         max_source_length: Most tokens of a source text, without marks and eos.
         max_target_length: Most tokens of a target text to score, likewise.
-        begins: Gives the marks of a source and a target language, each None for the default.
-        read_tag: Takes the tag of a language from a text's beginning.
+        marks: The model's ids around texts.
+        languages: The languages of texts that name none, each None for the model's default.
         unknown_letters: Gives the letters of a text that the vocabulary lacks; words of these
             alone go around the model. None to translate them.
     """
@@ -108,15 +108,17 @@ class RowReader:
         limits: ModelLimits,
         max_source_length: int,
         max_target_length: int,
-        begins: Callable[[str | None, str | None], Begins],
-        read_tag: Callable[[str], TaggedText],
+        marks: SentenceMarks,
+        languages: tuple[str | None, str | None],
         unknown_letters: UnknownLetters | None,
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
-        self._begins, self._read_tag = begins, read_tag
+        self._marks, self._languages = marks, languages
+        # The same around all texts, unless these choose languages.
+        self._begins = None if marks.languages else marks.begins()
         self._unknown_letters = unknown_letters
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
@@ -184,13 +186,20 @@ class RowReader:
 
         Bytes that are not UTF-8 are kept as `ANY_BYTES` has it.
         """
+        if self._begins is not None and languages is None:
+            return [TaggedText(text.decode(*ANY_BYTES)) for text in texts], [self._begins] * len(
+                texts
+            )
         tagged, begins = [], []
         for number, text in enumerate(texts):
             codes = (b"", b"") if languages is None else languages[number]
-            source, target = (code.decode(errors="replace") or None for code in codes)
+            source, target = (
+                code.decode(errors="replace") or default
+                for code, default in zip(codes, self._languages, strict=True)
+            )
             try:
-                found = self._read_tag(text.decode(*ANY_BYTES))
-                begins.append(self._begins(source, found.language or target))
+                found = self._marks.read_tag(text.decode(*ANY_BYTES))
+                begins.append(self._marks.begins(source, found.language or target))
             except ValueError as error:
                 raise _refusal(f"row {number}: {error}") from error
             tagged.append(found)

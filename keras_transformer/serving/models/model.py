@@ -42,6 +42,7 @@ from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import Splitter
+from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 from keras_transformer.translation.results import scored, to_hypotheses, with_attention
 
@@ -118,7 +119,7 @@ class ServedModel:
         search = without_languages(limits.fit(search))
         self.search = search
         self._limits = limits
-        self._marks, self._languages = marks, languages
+        self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
         self.signatures = server_signatures(
             AnswerSizes(
@@ -153,8 +154,8 @@ class ServedModel:
             limits=limits,
             max_source_length=longest,
             max_target_length=limits.longest_target(max_source_length),
-            begins=_begins_or(marks, *languages),
-            read_tag=marks.read_tag,
+            marks=marks,
+            languages=languages,
             unknown_letters=None if letterless == "translate" else self._source.unknown_letters,
         )
         self._writer = ResultWriter(
@@ -246,8 +247,8 @@ class ServedModel:
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
-        engine = MarkedEngine(self._engine, [row.begins])
-        tokens = engine.stream(row.source, _greedy(self.search, row), row.prefix)
+        engine = self._engine_for([row.begins])
+        tokens = tokens_of(engine, row.source, _greedy(self.search, row), row.prefix)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -275,6 +276,10 @@ class ServedModel:
             ],
             "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
         }
+
+    def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
+        """Returns the engine for rows that go between these marks."""
+        return MarkedEngine(self._engine, begins) if self._is_marked else self._engine
 
     def _source_pieces(self, text: str) -> list[str]:
         """Returns a text's pieces as spelled in it, and eos."""
@@ -314,7 +319,7 @@ class ServedModel:
         found: dict[int, list[Candidate]] = {}
         for places in groups_of(rows):
             options = as_many_as_kept(rows[places[0]].adapt(search))
-            engine = MarkedEngine(self._engine, [rows[place].begins for place in places])
+            engine = self._engine_for([rows[place].begins for place in places])
             prefixes = [rows[place].prefix for place in places]
             results = engine.search(
                 [rows[place].source for place in places],
@@ -326,12 +331,12 @@ class ServedModel:
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
         targets = [[*row.begins.target, *row.target] for row in rows]
-        engine = MarkedEngine(self._engine, [row.begins for row in rows])
+        engine = self._engine_for([row.begins for row in rows])
         alignments = engine.align([row.source for row in rows], targets)
         return list(scored(targets, alignments, self.search))
 
     def _encoder_states(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[Any]]:
-        engine = MarkedEngine(self._engine, [row.begins for row in rows])
+        engine = self._engine_for([row.begins for row in rows])
         return engine.encoder_states([row.source for row in rows])
 
     def _explain(self, one: Hypothesis) -> dict[str, Any]:
@@ -347,10 +352,3 @@ class ServedModel:
 
 def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
     return dataclasses.replace(row.adapt(search), beam_size=1, num_hypotheses=1)
-
-
-def _begins_or(
-    marks: SentenceMarks, source_language: str | None, target_language: str | None
-) -> Callable[[str | None, str | None], Begins]:
-    """Returns `marks.begins` with the server's languages as defaults."""
-    return lambda source, target: marks.begins(source or source_language, target or target_language)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
+from typing import Any
 
 import sentencepiece
 
@@ -62,7 +63,7 @@ class SentencePieceModel:
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns the ids of each text; bytes need not be valid UTF-8."""
-        texts = self._apart.begin_words(texts)
+        texts = self._words_begun(texts)
         if len(texts) < _MANY:
             rows = [self._processor.encode(text) for text in texts]
         else:
@@ -74,6 +75,10 @@ class SentencePieceModel:
                 for place, row in enumerate(rows)
             ]
         return self._without_spaces(self._known(rows))
+
+    def _words_begun(self, texts: Sequence[Any]) -> Sequence[Any]:
+        """Returns texts in which a word begins behind each symbol that stands apart."""
+        return self._apart.begin_words(texts) if self.symbols else texts
 
     def _known(self, rows: list[list[int]]) -> list[list[int]]:
         """Returns ids with that of the unknown for pieces that have none."""
@@ -119,7 +124,7 @@ class SentencePieceModel:
             self._processor.encode(
                 text, out_type=int, enable_sampling=True, alpha=alpha, nbest_size=-1
             )
-            for text in self._apart.begin_words(texts)
+            for text in self._words_begun(texts)
         ]
         return self._without_spaces(self._known(rows))
 
@@ -135,7 +140,7 @@ class SentencePieceModel:
 
     def split(self, text: str) -> list[str]:
         """Returns the pieces of the normalized text; unknown ones as they are spelled in it."""
-        [spaced] = self._apart.begin_words([text])
+        [spaced] = self._words_begun([text])
         pieces = self._processor.encode(spaced, out_type=str)
         return list(compress(pieces, is_kept(pieces, frozenset(self.symbols), _SPACE)))
 

@@ -39,7 +39,6 @@ class SymbolsApart:
     """
 
     def __init__(self, symbols: Collection[str]) -> None:
-        self._has_some = bool(symbols)
         # Where one begins with another the longer one is meant, as in SentencePiece.
         self.pattern = "|".join(map(re.escape, sorted(symbols, key=len, reverse=True)))
         self._text = re.compile(self.pattern)
@@ -47,7 +46,7 @@ class SymbolsApart:
 
     def begin_words(self, texts: Sequence[Any]) -> Sequence[Any]:
         """Returns texts, strings or bytes, with a space behind each symbol."""
-        return [self._begin_words(text) for text in texts] if self._has_some else texts
+        return [self._begin_words(text) for text in texts]
 
     def _begin_words(self, text: Any) -> Any:
         if isinstance(text, bytes):
