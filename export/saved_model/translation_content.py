@@ -22,7 +22,8 @@ from keras_transformer.export.saved_model.requests import (
 from keras_transformer.export.saved_model.signatures import IdSignatures, TextSignatures
 from keras_transformer.export.saved_model.translation import Translation
 from keras_transformer.models.transformer import Transformer
-from keras_transformer.search.model_limits import ModelLimits, check_token_ids
+from keras_transformer.search.model_limits import ModelLimits
+from keras_transformer.search.named_ids import check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer

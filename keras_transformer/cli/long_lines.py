@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator

@@ -12,7 +12,7 @@ from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.families import require_model
-from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabulary
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.tokenizer import Tokenizer

@@ -35,8 +35,7 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models import Transformer
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
-from keras_transformer.search.memory import HypothesisSize
-from keras_transformer.search.model_limits import IdRows, ModelLimits
+from keras_transformer.search.model_limits import HypothesisSize, IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops

@@ -7,7 +7,7 @@ from keras_transformer.decoding.engine import KerasGenerationEngine
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.families import require_model
-from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.text_ids import TextIds

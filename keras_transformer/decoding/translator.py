@@ -6,7 +6,7 @@ from typing import Any
 from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText

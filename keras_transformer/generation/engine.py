@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
-from keras_transformer.search.memory import HypothesisSize
-from keras_transformer.search.model_limits import IdRows, check_token_ids
+from keras_transformer.search.model_limits import HypothesisSize, IdRows
+from keras_transformer.search.named_ids import check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import check_text_ids, check_vocabulary

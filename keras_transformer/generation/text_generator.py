@@ -12,17 +12,21 @@ import numpy as np
 from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.search.confidence import token_score
-from keras_transformer.search.defaults import check_defaults, search_options
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
-from keras_transformer.search.inputs import LongTexts, check_texts
 from keras_transformer.search.keywords import SearchKeywords
-from keras_transformer.search.memory import HypothesisSize
-from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
+from keras_transformer.search.model_limits import HypothesisSize, IdRows, LongTexts
+from keras_transformer.search.options import (
+    Candidate,
+    Hypothesis,
+    SearchOptions,
+    check_defaults,
+    length_penalty,
+    search_options,
+)
 from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import TextIds, check_texts
 
 
 class TextGenerator:

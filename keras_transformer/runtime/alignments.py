@@ -6,8 +6,13 @@ import numpy as np
 
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Shortlist
-from keras_transformer.runtime.loop.batches import IdRows, pad_sources, plan_batches
-from keras_transformer.runtime.onnx_graphs.graphs import Graphs, Sessions, batch_shortlist
+from keras_transformer.runtime.loop.batches import IdRows, plan_batches
+from keras_transformer.runtime.onnx_graphs.graphs import (
+    Graphs,
+    Sessions,
+    batch_shortlist,
+    pad_sources,
+)
 from keras_transformer.runtime.onnx_graphs.listed import PLACES, WEIGHTS
 from keras_transformer.translation.engine import Alignment
 

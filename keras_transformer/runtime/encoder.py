@@ -8,7 +8,7 @@ from keras_transformer.config.family import ENCODER
 from keras_transformer.runtime.encoder_engine import OnnxEncoderEngine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
-from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 

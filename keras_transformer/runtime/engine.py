@@ -1,21 +1,290 @@
-"""The engine of an exported translator: rows of source ids, in any number and order, to candidates,
-alignments or encoder states. It knows nothing of text.
+"""The engines of exported decoders: rows of ids, which begin with prompts or translate sources, are
+decoded in batches over sessions. They know nothing of text.
 """
 
+import dataclasses
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.manifest import Manifest
+from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.alignments import align
-from keras_transformer.runtime.decoder_engine import DecodedRows, DecoderEngine
-from keras_transformer.runtime.loop.batches import IdRows, plan_batches
-from keras_transformer.runtime.loop.search import step_graph
-from keras_transformer.search.model_limits import ModelLimits
-from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches, plan_by_prefix
+from keras_transformer.runtime.loop.beam_search import BeamSearch
+from keras_transformer.runtime.loop.one_by_one import OneByOne
+from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
+from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, bytes_per_row
+from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
+from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
+from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.workers import Division, Workers, check_sizes
+from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
+from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
+from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment
+
+# Initial room for a translation, by its source's length, which few exceed, and behind a prompt.
+_ROOM_RATIO, _ROOM_TOKENS, _NEW_TOKENS = 1.25, 8, 64
+# Most tokens by which the prefixes in a batch differ: each costs its batch a step.
+_PREFIX_SPREAD = 8
+# Batches of prompts have more tokens than those of sources: a prompt's are read at once, and new
+# ones cost least if many rows share a step.
+_MORE_TOKENS = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodedRows:
+    """Checked rows to decode.
+
+    Attributes:
+        options: The search's options.
+        prefixes: Ids that each row begins with; without sources they are prompts.
+        limits: Most tokens of each row, prefix and eos included.
+        sources: Ids of each row's source; None for decoders alone.
+    """
+
+    options: SearchOptions
+    prefixes: IdRows
+    limits: Sequence[int]
+    sources: IdRows | None = None
+
+    @property
+    def filled(self) -> list[int]:
+        """The places of the rows to decode: all but those whose source is empty."""
+        places = range(len(self.limits))
+        return [place for place in places if self.sources is None or len(self.sources[place])]
+
+
+class DecoderEngine:
+    """An opened artefact with a decoder; any number of threads may use it at once.
+
+    Args:
+        manifest: The artefact's contract.
+        files: Its files.
+        threads: Threads of the graphs; one for each core that the process may use if None.
+        batch_tokens: Most padded tokens in a batch, counted once for every beam or sample; chosen
+            for the model's size if None.
+        max_cache_bytes: Most memory for the keys and values of a batch; no limit if None. A single
+            sentence is decoded however much it takes.
+        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
+            options; the CPU if None.
+
+    Attributes:
+        manifest: The artefact's contract.
+        peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
+
+    Raises:
+        ValueError: A number is below 1, or a graph does not match the manifest.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        files: ArtefactFiles,
+        threads: int | None,
+        batch_tokens: int | None,
+        max_cache_bytes: int | None,
+        providers: Sequence[Provider] | None = None,
+    ) -> None:
+        check_sizes(batch_tokens=batch_tokens, max_cache_bytes=max_cache_bytes)
+        HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
+        self.manifest = manifest
+        self.peak_cache_bytes = 0
+        self._max_cache_bytes = max_cache_bytes
+        self._lock = threading.Lock()
+        self._workers = Workers(manifest, files, threads, providers)
+        self._graphs = self._workers.graphs
+        self._reads = ("encoder",) if "encoder" in manifest.graphs else ()
+        more = 1 if self._reads else _MORE_TOKENS
+        self._batch_tokens = batch_tokens or more * self._workers.batch_tokens
+        self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
+        self._shortlist = _open_shortlist(manifest, files)
+        self._graphs.open(*self._reads)
+
+    def close(self) -> None:
+        """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
+        self._workers.close()
+        self._memory = Memory(0)
+
+    def _search(
+        self, rows: DecodedRows, with_scores: bool, stops: Stops | None
+    ) -> list[list[Candidate]]:
+        """Returns each row's candidates; one whose source is empty has an empty one.
+
+        Raises:
+            RuntimeError: The engine is closed.
+        """
+        filled, options = rows.filled, rows.options
+        # One row is a batch, on all threads.
+        division = Division(1, 1, self._graphs)
+        if len(filled) > 1:
+            division = self._workers.divide(len(filled), options.rows_per_sentence)
+        opened = division.graphs.open(*self._reads, _step_graph(options, with_scores))
+        kind = BeamSearch if options.needs_beams else OneByOne
+        seed, stops = _seed(options), stops or options.stops()
+
+        def decode(places: list[int]) -> list[list[Candidate]]:
+            request = self._request(rows, places, seed, with_scores, stops)
+            with self._start(opened, rows, request) as (steps, begun):
+                candidates = kind(steps, begun).run()
+            with self._lock:
+                self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
+            return candidates
+
+        if len(filled) > 1:
+            found = self._workers.by_place(decode, self._plan(rows, division), division.at_a_time)
+        else:
+            found = {place: candidates for place in filled for candidates in decode([place])}
+        places = range(len(rows.limits))
+        return [found.get(place, [EMPTY]) or [NOTHING_FOUND] for place in places]
+
+    def _stream(self, rows: DecodedRows) -> Iterator[int]:
+        """Returns the tokens of a single row behind its prompt as they are decoded, without eos.
+
+        Raises:
+            RuntimeError: The engine is closed; raised at once.
+        """
+        opened = self._graphs.open(*self._reads, _step_graph(rows.options, with_scores=False))
+        return self._tokens(opened, rows) if rows.filled else iter(())
+
+    def _tokens(self, opened: Sessions, rows: DecodedRows) -> Iterator[int]:
+        request = self._request(rows, [0], _seed(rows.options), with_scores=False)
+        prompt = int(request.prompted()[0])
+        with self._start(opened, rows, request) as (steps, begun):
+            yield from request.prefixes[0][prompt : begun.begun]
+            found = OneByOne(steps, begun, streams=True)
+            for number, tokens in enumerate(found, start=begun.begun):
+                token = int(tokens[0])
+                if token == self.manifest.special_ids.eos:
+                    return
+                if number >= prompt:
+                    yield token
+
+    def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:
+        """Returns the places of the rows that share a batch, for every batch."""
+        if rows.sources is None:
+            lengths, groups = [limit + 1 for limit in rows.limits], [[*range(len(rows.limits))]]
+            # While the longest prompt is still read token by token, the others have begun.
+            spread = rows.options.max_length // 2
+        else:
+            lengths, spread = [len(source) + 1 for source in rows.sources], None
+            groups = plan_by_prefix([len(prefix) for prefix in rows.prefixes], _PREFIX_SPREAD)
+        return [
+            [group[place] for place in places]
+            for group in groups
+            for places in plan_batches(
+                [lengths[place] for place in group],
+                batch_tokens=self._batch_tokens,
+                rows_per_sentence=rows.options.rows_per_sentence,
+                memory=self._bound(division, [rows.limits[place] for place in group]),
+                workers=division.at_a_time,
+                least=division.least,
+                spread=spread,
+            )
+        ]
+
+    def _bound(self, division: Division, limits: Sequence[int]) -> MemoryBound | None:
+        if self._max_cache_bytes is None:
+            return None
+        return MemoryBound(
+            limit=max(1, self._max_cache_bytes // division.at_a_time),
+            bytes_per_row=bytes_per_row(self.manifest.graphs["decoder"].inputs),
+            target_lengths=limits,
+        )
+
+    def _request(
+        self,
+        rows: DecodedRows,
+        places: list[int],
+        seed: int,
+        with_scores: bool,
+        stops: Stops | None = None,
+    ) -> SearchRequest:
+        prefixes = [rows.prefixes[place] for place in places]
+        return SearchRequest(
+            options=rows.options,
+            special_ids=self.manifest.special_ids,
+            limits=[rows.limits[place] for place in places],
+            prefixes=prefixes,
+            prompt_lengths=[len(prompt) for prompt in prefixes] if rows.sources is None else [],
+            places=places,
+            seed=seed,
+            with_scores=with_scores,
+            stops=stops,
+        )
+
+    @contextmanager
+    def _start(
+        self, opened: Sessions, rows: DecodedRows, request: SearchRequest
+    ) -> Iterator[tuple[DecoderSteps, SearchRequest]]:
+        """Reads what a batch begins with; yields its decoder and what is left to do."""
+        per_sentence, shortlist = self._given(opened, rows, request)
+        name = _step_graph(request.options, request.with_scores)
+        # The graph for plain greedy search has no logits.
+        full = "greedy_scores" if name == "greedy" else name
+        graph, beams = opened.step(name), request.options.beam_size
+        is_alone = len(request.limits) == 1 and not tokens_in_common(request.prefixes)
+        if rows.sources is not None and is_alone and beams > 1 and graph.makes_several:
+            # For one sentence it costs little that all beams take the first step.
+            request = dataclasses.replace(request, beams=beams)
+        steps = DecoderSteps(
+            graph,
+            lambda: opened[full],
+            len(request.limits),
+            per_sentence,
+            _room(request, per_sentence),
+            max(request.limits),
+            self._memory,
+            shortlist,
+            request.beams,
+        )
+        try:
+            yield steps, self._begin(opened, steps, request)
+        finally:
+            steps.close()
+
+    def _given(
+        self, opened: Sessions, rows: DecodedRows, request: SearchRequest
+    ) -> tuple[Arrays, BatchShortlist | None]:
+        """Returns what a batch's decoder takes beside tokens, and its shortlist, if it has one."""
+        if rows.sources is None:
+            return {}, None
+        sources = [rows.sources[place] for place in request.places]
+        mask, cross = self._graphs.keys_values(opened["encoder"], sources)
+        given = {"source_mask": mask, **cross}
+        if self._shortlist is None:
+            return given, None
+        forced = [token for _, token in request.options.forced_tokens]
+        listed = self._shortlist.choose(sources, [[*one, *forced] for one in request.prefixes])
+        shortlist = batch_shortlist(opened, listed, self._shortlist.target_vocab_size)
+        return {**given, PLACES: listed.places}, shortlist
+
+    def _begin(
+        self, opened: Sessions, steps: DecoderSteps, request: SearchRequest
+    ) -> SearchRequest:
+        """Reads what prefixes have in common, in one run, if the artefact has the graph for it."""
+        options, count = request.options, tokens_in_common(request.prefixes)
+        if not count or "prefill" not in self.manifest.graphs:
+            return request
+        begun = dataclasses.replace(request, begun=count)
+        if request.prompt_lengths:
+            steps.prefill(opened["prefill"], begun.begun_ids())
+            return begun
+        # A penalty on repetition changes the log-probabilities of a prefix, too.
+        if options.repetition_penalty != 1:
+            return request
+        is_scored = request.with_scores or options.sample or options.needs_beams
+        labels = begun.history()[:, : count if is_scored else 1]
+        scores = steps.prefill(opened["prefill"], begun.begun_ids(), np.ascontiguousarray(labels))
+        return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun
 
 
 class Engine(DecoderEngine):
@@ -53,11 +322,7 @@ class Engine(DecoderEngine):
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        filled = sum(len(source) > 0 for source in sources)
-        division = self._workers.divide(filled, options.rows_per_sentence)
-        opened = division.graphs.open("encoder", step_graph(options, with_scores))
-        rows = self._checked(sources, options, prefixes)
-        return self._search(opened, division, rows, with_scores, stops)
+        return self._search(self._checked(sources, options, prefixes), with_scores, stops)
 
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
@@ -68,9 +333,7 @@ class Engine(DecoderEngine):
             ValueError: A source, a prefix or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        opened = self._graphs.open("encoder", step_graph(options, with_scores=False))
-        rows = self._checked([source], options, [prefix])
-        return self._stream(opened, rows) if len(source) else iter(())
+        return self._stream(self._checked([source], options, [prefix]))
 
     def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
         """As `TranslationEngine.align`.
@@ -98,9 +361,7 @@ class Engine(DecoderEngine):
         lengths = [max(2, len(source) + 1) for source in sources]
 
         def run(places: list[int]) -> list[npt.NDArray[np.float32]]:
-            rows = [sources[place] for place in places]
-            states = self._graphs.states(encoder, rows)
-            return [state[: len(row) + 1] for state, row in zip(states, rows, strict=True)]
+            return self._graphs.states(encoder, [sources[place] for place in places])
 
         batches = plan_batches(lengths, batch_tokens=self._batch_tokens)
         found = self._workers.by_place(run, batches, at_a_time=1)
@@ -111,3 +372,30 @@ class Engine(DecoderEngine):
     ) -> DecodedRows:
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
         return DecodedRows(options=options, prefixes=prefixes, limits=limits, sources=sources)
+
+
+def _room(request: SearchRequest, per_sentence: Arrays) -> int:
+    """Returns how many tokens to make room for at first."""
+    longest = max(map(len, request.prefixes))
+    if request.prompt_lengths:
+        return longest + _NEW_TOKENS
+    room = _ROOM_RATIO * per_sentence["source_mask"].shape[1] + _ROOM_TOKENS
+    return int(max(room, request.options.min_length, longest))
+
+
+def _step_graph(options: SearchOptions, with_scores: bool) -> str:
+    """Returns the name of the graph whose steps a search makes."""
+    if options.sample or options.needs_beams:
+        return "decoder"
+    return "greedy_scores" if with_scores else "greedy"
+
+
+def _seed(options: SearchOptions) -> int:
+    return fresh_seed() if options.sample and options.seed is None else options.seed or 0
+
+
+def _open_shortlist(manifest: Manifest, files: ArtefactFiles) -> Shortlist | None:
+    if manifest.shortlist is None:
+        return None
+    path, size = files.directory / manifest.shortlist.file, manifest.config["target_vocab_size"]
+    return Shortlist.read(path, int(size), files.content(manifest.shortlist))

@@ -9,7 +9,7 @@ from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
-from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH
 
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.generation.engine import check_prompts, check_texts_fit
-from keras_transformer.runtime.decoder_engine import DecodedRows, DecoderEngine
-from keras_transformer.runtime.loop.batches import IdRows, pad_sources
+from keras_transformer.runtime.engine import DecodedRows, DecoderEngine
+from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
-from keras_transformer.runtime.loop.search import step_graph
+from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.stops import Stops
 
@@ -47,9 +47,7 @@ class OnnxGenerationEngine(DecoderEngine):
             ValueError: A prompt or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        division = self._workers.divide(len(prompts), options.rows_per_sentence)
-        opened = division.graphs.open(step_graph(options, with_scores))
-        return self._search(opened, division, self._checked(prompts, options), with_scores, stops)
+        return self._search(self._checked(prompts, options), with_scores, stops)
 
     def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
         """As `GenerationEngine.stream`.
@@ -58,8 +56,7 @@ class OnnxGenerationEngine(DecoderEngine):
             ValueError: A prompt or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        opened = self._graphs.open(step_graph(options, with_scores=False))
-        return self._stream(opened, self._checked([prompt], options))
+        return self._stream(self._checked([prompt], options))
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`.

@@ -10,7 +10,7 @@ from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.translator import TextTranslator
 

@@ -5,7 +5,7 @@ best-scored hypothesis is kept.
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from keras_transformer.search.memory import HypothesisSize
+from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
 
 # A search whose hypotheses repeat texts is made again with so many times its beams.

@@ -1,30 +1,28 @@
-"""Checks of token ids, prefixes and lengths against a model's vocabularies and positions before a
-search, the same for every engine; they need neither Keras nor TensorFlow.
+"""The sizes of a model that limit requests: its vocabularies, its positions, and the memory of a
+hypothesis. Checks against them come before a search, the same for every engine, and need neither
+Keras nor TensorFlow.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
+from keras_transformer.config.checks import check_choice
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.search.memory import HypothesisSize
+from keras_transformer.search.memory import limit_bytes
+from keras_transformer.search.named_ids import check_prefixes, check_token_ids
 from keras_transformer.search.options import SearchOptions
 
 IdRows = Sequence[Sequence[int]]
-
-
-class PrefixError(ValueError):
-    """A translation cannot begin with its prefix.
-
-    Attributes:
-        index: The prefix's place among the sentences.
-        reason: What is wrong with it.
-    """
-
-    def __init__(self, index: int, reason: str) -> None:
-        self.index, self.reason = index, reason
-        super().__init__(f"the prefix of sentence {index} {reason}")
+LongTexts = Literal["refuse", "cut"]
+# Attention's memory grows with the square of the length; trained models end far below this.
+MAX_SOURCE_LENGTH = 512
+# Hypotheses are counted with so many tokens at most: most end far below a large `max_length`.
+_COUNTED_TOKENS = 256
+# What is surely there need not be asked for.
+_FEW_BYTES = 256 << 20
+_FLOAT = 4
 
 
 class PositionsError(ValueError):
@@ -45,72 +43,89 @@ class PositionsError(ValueError):
         )
 
 
-def check_token_ids(options: SearchOptions, vocab_size: int, special_ids: SpecialIds) -> None:
-    """Checks the token ids that options name against the target vocabulary.
+class TooLongError(ValueError):
+    """A source text holds more tokens than allowed.
 
-    Raises:
-        ValueError: An id is outside it, or padding or the start token is forced.
+    Attributes:
+        index: Its place among the texts.
+        tokens: How many tokens it has, without eos.
+        limit: How many are allowed.
     """
-    named = [(token, "banned_sequences") for row in options.banned_sequences for token in row]
-    named += [(token, "forced_tokens") for _, token in options.forced_tokens]
-    named += [(token, "stop_tokens") for token in options.stop_tokens]
-    for token, name in named:
-        if token >= vocab_size:
-            raise ValueError(
-                f"{name} names token {token}, but the target vocabulary has the ids 0 to "
-                f"{vocab_size - 1}."
-            )
-        if name == "forced_tokens" and token in special_ids.never_generated:
-            raise ValueError(
-                f"forced_tokens names token {token}: padding ({special_ids.pad}) and the start "
-                f"token ({_start(special_ids)}) are never generated."
-            )
 
-
-def check_prefixes(
-    prefixes: Sequence[Sequence[int]],
-    limits: Sequence[int],
-    vocab_size: int,
-    special_ids: SpecialIds,
-) -> list[list[int]]:
-    """Returns the prefixes as lists of plain integers.
-
-    Args:
-        prefixes: Ids that each translation begins with, without begin and end tokens; [] for none.
-        limits: Longest translation of each sentence, its end token included.
-        vocab_size: Size of the target vocabulary.
-        special_ids: Its ids that are no text.
-
-    Raises:
-        PrefixError: A prefix has an id that is not allowed, or leaves no room for another token.
-        ValueError: Their number is not that of the sentences.
-    """
-    if len(prefixes) != len(limits):
-        raise ValueError(
-            f"got {len(prefixes)} prefixes for {len(limits)} sentences: give one for each, empty "
-            "if a sentence has none."
+    def __init__(self, index: int, tokens: int, limit: int) -> None:
+        self.index, self.tokens, self.limit = index, tokens, limit
+        super().__init__(
+            f"the source at index {index} has {tokens} tokens, more than the {limit} that "
+            "max_source_length and the model's positions allow: split it (SentenceTranslator "
+            "does), cut it with long_texts='cut', or raise max_source_length."
         )
-    rows = [[int(token) for token in prefix] for prefix in prefixes]
-    for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):
-        for token in row:
-            if not 0 <= token < vocab_size or token in special_ids.added_to_text:
-                raise PrefixError(
-                    number,
-                    f"holds token {token}: it must hold ids from 0 to {vocab_size - 1}, without "
-                    f"padding ({special_ids.pad}), start ({_start(special_ids)}) and end "
-                    f"({special_ids.eos}).",
-                )
-        if len(row) >= limit:
-            raise PrefixError(
-                number,
-                f"has {len(row)} tokens, but its translation has at most {limit}, the end token "
-                "included: shorten it or raise the limit.",
+
+
+class HypothesisSize(NamedTuple):
+    """The memory that a search needs for one hypothesis.
+
+    Attributes:
+        token_bytes: Keys and values of one of its tokens in all blocks.
+        step_bytes: The logits of its next token.
+    """
+
+    token_bytes: int
+    step_bytes: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "HypothesisSize":
+        """Reads it from the configuration of a model with a decoder, as plain values."""
+        layers = config.get("num_decoder_layers", config.get("num_layers", 1))
+        heads = config["num_heads"]
+        # Earlier versions wrote no widths of their own for keys and values.
+        width = config.get("model_dim", 0) // heads
+        widths = (config.get(name) or width for name in ("key_dim", "value_dim"))
+        vocab_size = config.get("target_vocab_size", config.get("vocab_size", 1))
+        kept = (config.get("num_key_value_heads") or heads) * sum(widths)
+        return cls(int(layers * kept * _FLOAT), int(vocab_size * _FLOAT))
+
+    def check(self, options: SearchOptions) -> None:
+        """Checks how many hypotheses a search keeps of each sentence.
+
+        Raises:
+            ValueError: They would hold more than `limit_bytes`; the message says how many may be.
+        """
+        own, rows = self._bytes_of_one(options), options.rows_per_sentence
+        if not self.holds(options):
+            limit = limit_bytes()
+            name = "num_hypotheses" if options.sample else "beam_size"
+            raise ValueError(
+                f"{name}={rows} would need {_size(own * rows)} for each sentence, more than the "
+                f"limit of {_size(limit)}: give {name} of at most {max(1, limit // own)}, or a "
+                "smaller max_length."
             )
-    return rows
 
+    def holds(self, options: SearchOptions) -> bool:
+        """Returns whether the hypotheses that a search keeps of a sentence may be held."""
+        needed = self._bytes_of_one(options) * options.rows_per_sentence
+        return needed <= _FEW_BYTES or needed <= limit_bytes()
 
-def _start(special_ids: SpecialIds) -> int:
-    return special_ids.decoder_start if special_ids.bos is None else special_ids.bos
+    def _bytes_of_one(self, options: SearchOptions) -> int:
+        return self.token_bytes * min(options.max_length, _COUNTED_TOKENS) + self.step_bytes
+
+    def check_batch(self, batch_tokens: int) -> None:
+        """Checks the size of batches, in tokens of the sources counted for each hypothesis.
+
+        Raises:
+            ValueError: It is below 1, or such a batch would hold more than `limit_bytes`.
+        """
+        if batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}.")
+        # A sentence has several tokens, and one row of logits for each hypothesis.
+        own = self.token_bytes + self.step_bytes // 8
+        if own * batch_tokens <= _FEW_BYTES:
+            return
+        limit = limit_bytes()
+        if own * batch_tokens > limit:
+            raise ValueError(
+                f"batch_tokens={batch_tokens} would need {_size(own * batch_tokens)}, more than "
+                f"the limit of {_size(limit)}: give at most {max(1, limit // own)}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +235,8 @@ class ModelLimits:
             ValueError: A source, a prefix or an option does not fit the model.
         """
         self.check_sources(sources)
-        check_token_ids(options, self.target_vocab_size, self.special_ids)
+        if options.named_ids:
+            check_token_ids(options, self.target_vocab_size, self.special_ids)
         options = self.fit(options)
         limits = [self.longest_translation(options, len(source) + 1) for source in sources]
         if prefixes is None:
@@ -261,3 +277,52 @@ class ModelLimits:
                 )
             if longest is not None and len(row) + ends > longest:
                 raise PositionsError(number, side, len(row) + ends, longest)
+
+
+class SourceLimit:
+    """How to treat sources that are longer than a translator accepts.
+
+    Args:
+        max_source_length: Most tokens of a source, without eos; no limit if None.
+        long_texts: "refuse" raises, "cut" drops the tokens beyond the limit.
+        limits: What the model can take, with the marks of languages around a text.
+
+    Attributes:
+        length: Most tokens of a source, whichever bound is lower; None if there is none.
+
+    Raises:
+        TypeError: `max_source_length` is not an integer.
+        ValueError: A value is out of range.
+    """
+
+    def __init__(
+        self, max_source_length: int | None, long_texts: LongTexts, limits: ModelLimits
+    ) -> None:
+        if max_source_length is not None:
+            if isinstance(max_source_length, bool) or not isinstance(max_source_length, int):
+                raise TypeError(
+                    f"max_source_length must be an integer or None, got {max_source_length!r}."
+                )
+            if max_source_length < 1:
+                raise ValueError(f"max_source_length must be at least 1, got {max_source_length}.")
+        check_choice("long_texts", long_texts, get_args(LongTexts))
+        bounds = [max_source_length, limits.source_positions]
+        self.length = min((bound for bound in bounds if bound is not None), default=None)
+        self._cuts = long_texts == "cut"
+
+    def fit(self, rows: Sequence[Any]) -> list[Any]:
+        """Returns the rows of ids, cut if `long_texts` is "cut".
+
+        Raises:
+            TooLongError: A row is too long and must not be cut.
+        """
+        if self.length is None:
+            return list(rows)
+        for index, row in enumerate(rows):
+            if len(row) > self.length and not self._cuts:
+                raise TooLongError(index, len(row), self.length)
+        return [row[: self.length] for row in rows]
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -8,8 +8,7 @@ from typing import get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.search.inputs import LongTexts
-from keras_transformer.search.model_limits import IdRows
+from keras_transformer.search.model_limits import IdRows, LongTexts
 
 # Attention's memory grows with the square of the length.
 MAX_TEXT_LENGTH = 1024

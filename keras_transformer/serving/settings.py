@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.sentences import LANGUAGE

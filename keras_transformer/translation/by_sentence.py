@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Unpack
 
-from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import NBestKeywords, TranslateKeywords
-from keras_transformer.search.model_limits import PrefixError
+from keras_transformer.search.named_ids import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.joined_lines import join_lines as joined_text
 from keras_transformer.text.letterless import Kind
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.text_ids import check_texts
 from keras_transformer.translation.translator import TextTranslator
 
 # Options of a search that no text of several parts can have.

@@ -11,11 +11,15 @@ import numpy.typing as npt
 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.defaults import check_defaults, search_options
-from keras_transformer.search.inputs import SourceLimit, check_texts
 from keras_transformer.search.keywords import SearchKeywords
-from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.search.model_limits import IdRows, SourceLimit
+from keras_transformer.search.options import (
+    Candidate,
+    Hypothesis,
+    SearchOptions,
+    check_defaults,
+    search_options,
+)
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import (
     Kind,
@@ -28,7 +32,7 @@ from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
 from keras_transformer.translation.results import pad_states, scored, to_hypothesis
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import TextIds, check_texts
 from keras_transformer.translation.unknown_words import aligned_words, words_in
 
 

@@ -1,4 +1,4 @@
-"""Rows of ids for the texts of one side, and text for ids: whole, or token by token."""
+"""Rows of ids for checked texts of one side, and text for ids: whole, or token by token."""
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +11,31 @@ from keras_transformer.text.subwords.interface import Placed, Subwords, SubwordS
 
 # Lets bytes that are not UTF-8 pass through a str unchanged.
 _ANY = ("utf-8", "surrogateescape")
+
+
+def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
+    """Returns the texts as a list.
+
+    Raises:
+        TypeError: They are one string, or one of them is not a string; the message names `name`.
+        ValueError: One holds a lone surrogate, which no UTF-8 can carry.
+    """
+    if isinstance(texts, str | bytes):
+        raise TypeError(
+            f"{name} must be a list of strings, got one {type(texts).__name__}: write [text]."
+        )
+    rows = list(texts)
+    for number, text in enumerate(rows):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be strings, got {type(text).__name__} at index {number}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name} must be valid Unicode, got a lone surrogate at index {number}, character "
+                f"{error.start}."
+            ) from error
+    return rows
 
 
 class TextIds:

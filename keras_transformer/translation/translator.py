@@ -10,7 +10,6 @@ from typing import Unpack
 
 from keras_transformer.search.confidence import looks_like_babble
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
-from keras_transformer.search.inputs import check_texts
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
@@ -20,6 +19,7 @@ from keras_transformer.text.letterless import Letterless, without_format
 from keras_transformer.translation.engine import tokens_of
 from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
 from keras_transformer.translation.scorer import Asked, TextScorer, plain
+from keras_transformer.translation.text_ids import check_texts
 from keras_transformer.translation.unknown_words import replace_unknown
 from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
 

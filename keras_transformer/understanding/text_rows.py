@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from itertools import compress
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.search.inputs import LongTexts, check_texts
-from keras_transformer.search.model_limits import IdRows
+from keras_transformer.search.model_limits import IdRows, LongTexts
 from keras_transformer.search.text_limits import LengthLimit, check_text_ids, plain_rows
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.subwords.interface import Placed, words_in_text
 from keras_transformer.text.subwords.symbols_apart import is_kept
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import TextIds, check_texts
 from keras_transformer.understanding.engine import Row
 
 

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from keras_transformer.config.checks import check_size
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.config.text_vectors import poolings_of, prompt_named
-from keras_transformer.search.inputs import LongTexts, check_texts
-from keras_transformer.search.model_limits import IdRows
+from keras_transformer.search.model_limits import IdRows, LongTexts
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.translation.results import pad_states
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import TextIds, check_texts
 from keras_transformer.understanding.engine import Array, EncoderEngine
 from keras_transformer.understanding.heads import require_head
 from keras_transformer.understanding.masks import (

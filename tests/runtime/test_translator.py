@@ -16,7 +16,7 @@ import sys
 
 BLOCKED = ("tensorflow", "keras", "tf2onnx", "onnx", "jax", "tensorflow_text", "sacrebleu")
 SHARED = (
-    "search", "search.confidence", "search.defaults", "search.inputs", "search.model_limits",
+    "search", "search.confidence", "search.model_limits", "search.named_ids",
     "search.options", "search.random_numbers",
     "config", "config.checks", "config.embedding", "config.sentence_marks", "config.special_ids",
     "config.block_options", "config.stack", "config.families", "config.family",

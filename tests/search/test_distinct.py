@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
-from keras_transformer.search.memory import HypothesisSize
+from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions
 
 FOUND = [

@@ -6,9 +6,8 @@ from typing import get_type_hints
 
 import pytest
 
-from keras_transformer.search.defaults import search_options
 from keras_transformer.search.keywords import NBestKeywords, SearchKeywords, TranslateKeywords
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import SearchOptions, search_options
 
 # Fields that take lists, too, and keep tuples.
 ROWS = {

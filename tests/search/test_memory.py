@@ -8,9 +8,9 @@ from written_groups import v1, v2
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.generation.engine import check_prompts
-from keras_transformer.search import memory
-from keras_transformer.search.memory import MOST_BYTES, HypothesisSize, limit_bytes
-from keras_transformer.search.model_limits import ModelLimits
+from keras_transformer.search import model_limits
+from keras_transformer.search.memory import MOST_BYTES, limit_bytes
+from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
 from keras_transformer.search.options import SearchOptions
 
 BASE = TransformerConfig.preset("base", vocab_size=32_000)
@@ -18,7 +18,7 @@ BASE = TransformerConfig.preset("base", vocab_size=32_000)
 
 @pytest.fixture(autouse=True)
 def _four_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "limit_bytes", lambda: 4 << 30)
+    monkeypatch.setattr(model_limits, "limit_bytes", lambda: 4 << 30)
 
 
 def test_a_hypothesis_is_its_keys_values_and_logits() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.cli.long_lines import places_taken
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.search.model_limits import PrefixError
+from keras_transformer.search.named_ids import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.letterless import KINDS
 from keras_transformer.text.training_text import TrainingText

@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE, Manifest
 from keras_transformer.export import OnnxTranslator
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator
 

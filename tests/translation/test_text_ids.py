@@ -1,12 +1,14 @@
-"""Texts and ids of one side: the same for one text as for many, for strings as for their bytes."""
+"""Texts and ids of one side: the same for one text as for many, for strings as for their bytes; and
+texts that are none are refused."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 import sentencepiece
 
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.text_ids import TextIds, check_texts
 
 TEXTS = ["hello", "", "the house is red", "a dog ▁ ☃ runs", "x" * 300]
 
@@ -63,3 +65,21 @@ def test_ids_that_arrive_one_by_one_give_the_same_text(text_ids: TextIds) -> Non
         pieces = list(text_ids.stream([2, *row, 3]))
         assert ["".join(pieces)] == text_ids.decode([row])
         assert all(pieces)
+
+
+def test_texts_come_back_as_a_list() -> None:
+    assert check_texts(("a", "b")) == ["a", "b"]
+    assert check_texts(iter(())) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("a dog", r"target_prefixes must be a list of strings, got one str: write \[text\]"),
+        (b"a", "target_prefixes must be a list of strings, got one bytes"),
+        (["a", None], "target_prefixes must be strings, got NoneType at index 1"),
+    ],
+)
+def test_anything_but_a_list_of_strings_is_refused(texts: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        check_texts(texts, "target_prefixes")

@@ -25,8 +25,8 @@ from keras_transformer.export.saved_model.requests import (
 )
 from keras_transformer.generation.engine import check_generation, longest_prompt
 from keras_transformer.models.decoder_only import DecoderOnly
-from keras_transformer.search.memory import HypothesisSize
-from keras_transformer.search.model_limits import check_token_ids
+from keras_transformer.search.model_limits import HypothesisSize
+from keras_transformer.search.named_ids import check_token_ids
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer

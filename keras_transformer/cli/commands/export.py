@@ -16,7 +16,7 @@ from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions
 
 

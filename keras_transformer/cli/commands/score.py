@@ -16,8 +16,7 @@ from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH, TooLongError
-from keras_transformer.search.model_limits import PositionsError
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, PositionsError, TooLongError
 from keras_transformer.search.options import Hypothesis
 from keras_transformer.translation.translator import TextTranslator
 

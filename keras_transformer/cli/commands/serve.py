@@ -13,8 +13,7 @@ from keras_transformer.cli.parser import (
     read_fields,
 )
 from keras_transformer.distribution import install_command
-from keras_transformer.search.defaults import search_options
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import SearchOptions, search_options
 
 # A request gives them for itself.
 _LEFT_OUT = ("seed", "stop", "stop_tokens")

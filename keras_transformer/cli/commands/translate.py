@@ -23,8 +23,8 @@ from keras_transformer.cli.json_answers import JsonAnswers, hypothesis_values
 from keras_transformer.cli.long_lines import LineOptions, describe, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.inputs import TooLongError
-from keras_transformer.search.model_limits import PrefixError
+from keras_transformer.search.model_limits import TooLongError
+from keras_transformer.search.named_ids import PrefixError
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator

@@ -1,14 +1,8 @@
-"""Batches of sentences of similar length within a budget of tokens, and the padded arrays that an
-encoder reads.
-"""
+"""Batches of sentences of similar length within a budget of tokens."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-Ids = npt.NDArray[np.int32]
 IdRows = Sequence[Sequence[int]]
 
 
@@ -128,25 +122,6 @@ def _share(numbers: list[int], workers: int, least: int) -> list[list[int]]:
     """Deals sentences out in turn, long and short alike to each worker."""
     parts = max(1, min(workers, len(numbers) // least))
     return [numbers[part::parts] for part in range(parts)]
-
-
-def pad_sources(rows: IdRows, *, pad_id: int, ends: Sequence[int]) -> Ids:
-    """Ends each row with fixed ids and pads it on the right.
-
-    Args:
-        rows: Ids of each sentence of a batch, without bos and eos.
-        pad_id: What fills a row up.
-        ends: What ends a row: eos, and what the model reads behind it.
-
-    Returns:
-        int32 `(batch, source_length)`, as long as the longest row and its ends.
-    """
-    source_length = max(map(len, rows), default=0) + len(ends)
-    padded = np.full((len(rows), source_length), pad_id, np.int32)
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-        target[len(row) : len(row) + len(ends)] = ends
-    return padded
 
 
 def _check(

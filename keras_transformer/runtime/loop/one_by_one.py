@@ -33,7 +33,7 @@ _STEPS_UNWATCHED = 8
 
 
 class OneByOne:
-    """Decodes one batch; iterate once, then read `results`.
+    """Decodes one batch; `run` it, or iterate once and read `results`.
 
     Rows are sentences, or samples, with the samples of one sentence side by side. Yields, for every
     step, the newest token of each row still in the batch: eos, too, where a row cannot go on as
@@ -110,8 +110,14 @@ class OneByOne:
                 if not ids.size:
                     return
 
-    def results(self) -> list[list[Candidate]]:
+    def run(self) -> list[list[Candidate]]:
         """Returns each sentence's candidate or samples, leaving out rows that could not go on."""
+        for _ in self:
+            pass
+        return self.results()
+
+    def results(self) -> list[list[Candidate]]:
+        """Returns what `run` does, once all steps are made."""
         rows = range(0, len(self._found), self._samples)
         found = [self._found[row : row + self._samples] for row in rows]
         return [[one for one in sentence if one is not None] for sentence in found]

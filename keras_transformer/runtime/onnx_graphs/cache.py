@@ -1,26 +1,70 @@
 """The decoder's cache: keys and values, or a recurrence's states, in buffers that the graph writes
-in place and that grow by blocks, and a table of the rows that hold each hypothesis's earlier
-tokens.
+in place and that grow by blocks, a table of the rows that hold each hypothesis's earlier tokens,
+and the pool that lends batches their memory.
 """
 
 import itertools
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.runtime.loop.requests import Ids, Rows, keep_rows, rows_of, take_beams
-from keras_transformer.runtime.onnx_graphs.memory import Block, Memory
+
+Block = npt.NDArray[np.uint8]
 
 BLOCK_TOKENS = 16
+# Bytes of cache memory that an engine keeps for later batches: enough for a small model's largest
+# with four beams on two threads. A batch that needs more computes longer than it takes to allocate.
+KEPT_BYTES = 256 << 20
 _KINDS = ("cache_key_", "cache_value_", "cache_state_")
 
 
 def cache_inputs(inputs: Sequence[GraphTensor]) -> list[GraphTensor]:
     """Returns a decoder's cache inputs: all keys, all values, or all states."""
     return [spec for kind in _KINDS for spec in inputs if spec.name.startswith(kind)]
+
+
+class Memory:
+    """Lends blocks of bytes to batches; any number of threads may use it at once.
+
+    For a small model, the first access to fresh memory costs more than the arithmetic of a step.
+
+    Args:
+        most_kept: Most bytes to keep for later batches.
+    """
+
+    def __init__(self, most_kept: int) -> None:
+        self._most_kept = most_kept
+        self._lock = threading.Lock()
+        self._kept: list[Block] = []  # Smallest first.
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that wait to be lent again."""
+        return sum(map(len, self._kept))
+
+    def take(self, size: int) -> Block:
+        """Returns a block for the caller alone, whose first `size` bytes are zero."""
+        with self._lock:
+            place = next((i for i, block in enumerate(self._kept) if len(block) >= size), None)
+            block = None if place is None else self._kept.pop(place)
+        if block is None:
+            return np.zeros(size, np.uint8)
+        # Nothing of an earlier batch may be left, above all no values that are not finite.
+        block[:size] = 0
+        return block
+
+    def give(self, block: Block) -> None:
+        """Takes a block back: the caller must not touch it any more."""
+        with self._lock:
+            self._kept.append(block)
+            self._kept.sort(key=len)
+            while self.kept_bytes > self._most_kept:
+                self._kept.pop(0)  # The smallest, which fits the fewest requests.
 
 
 class KeyValueCache:
@@ -161,6 +205,20 @@ def bytes_of_row(inputs: Sequence[GraphTensor], tokens: int) -> int:
     """
     return sum(
         np.dtype(spec.dtype).itemsize * math.prod(_buffer_shape(spec, 1, tokens)) for spec in inputs
+    )
+
+
+def bytes_per_row(inputs: Sequence[GraphTensor]) -> Callable[[int, int], int]:
+    """Returns what tells the bytes of a row's keys and values: those to its source, of as many
+    tokens as the first number, and its own, of as many as the second.
+
+    Args:
+        inputs: All inputs of the decoder.
+    """
+    cross = [spec for spec in inputs if spec.name.startswith("cross_")]
+    cache = cache_inputs(inputs)
+    return lambda source, target: (
+        bytes_of_row(cross, source) + bytes_of_row(cache, whole_blocks(target))
     )
 
 

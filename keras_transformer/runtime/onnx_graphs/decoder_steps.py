@@ -11,9 +11,8 @@ from onnxruntime import IOBinding, OrtValue
 from keras_transformer.artefact.graph_names import ENDS, LAST_SPECIAL, MOST_STEPS
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, Ids, Rows, Values, keep_rows
-from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache
+from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, Memory
 from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
-from keras_transformer.runtime.onnx_graphs.memory import Memory
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 from keras_transformer.runtime.onnx_graphs.step_graph import CANDIDATES, NEXT_IDS, StepGraph
 

@@ -14,7 +14,8 @@ from keras_transformer.artefact.graph_names import SHORTLIST
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.runtime.loop.batches import IdRows, pad_sources
+from keras_transformer.runtime.loop.batches import IdRows
+from keras_transformer.runtime.loop.requests import Ids
 from keras_transformer.runtime.onnx_graphs.listed import IDS, WEIGHTS, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.onnx_graphs.sessions import Session, open_session
@@ -118,19 +119,39 @@ class Graphs:
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(self._cross, cross, strict=True))
 
-    def states(self, encoder: Session, sources: IdRows) -> npt.NDArray[np.float32]:
-        """Returns the encoder's states `(batch, source_length, model_dim)`.
+    def states(self, encoder: Session, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """Returns the encoder's states of each source: `(source_length, model_dim)`, eos included.
 
         Args:
             encoder: Its session.
             sources: Ids of each text, without bos and eos.
         """
-        [states] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
-        return states.astype(np.float32)
+        [found] = encoder.run([_STATES], {"source_ids": self._pad(sources)})
+        states = found.astype(np.float32)
+        return [state[: len(row) + 1] for state, row in zip(states, sources, strict=True)]
 
     def _pad(self, sources: IdRows) -> npt.NDArray[np.int32]:
         ids = self._manifest.special_ids
         return pad_sources(sources, pad_id=ids.pad, ends=self._source_ends)
+
+
+def pad_sources(rows: IdRows, *, pad_id: int, ends: Sequence[int]) -> Ids:
+    """Ends each row with fixed ids and pads it on the right.
+
+    Args:
+        rows: Ids of each sentence of a batch, without bos and eos.
+        pad_id: What fills a row up.
+        ends: What ends a row: eos, and what the model reads behind it.
+
+    Returns:
+        int32 `(batch, source_length)`, as long as the longest row and its ends.
+    """
+    source_length = max(map(len, rows), default=0) + len(ends)
+    padded = np.full((len(rows), source_length), pad_id, np.int32)
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+        target[len(row) : len(row) + len(ends)] = ends
+    return padded
 
 
 def batch_shortlist(opened: Sessions, listed: Listed, vocab_size: int) -> BatchShortlist:

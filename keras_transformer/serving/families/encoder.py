@@ -16,7 +16,7 @@ from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
-from keras_transformer.search.inputs import LongTexts
+from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.serving.families.text_rows import (
     check_lengths,
     cuts_of,

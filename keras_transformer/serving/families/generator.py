@@ -23,9 +23,8 @@ from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.search.confidence import token_score
-from keras_transformer.search.defaults import search_options
-from keras_transformer.search.memory import HypothesisSize
-from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.search.model_limits import HypothesisSize
+from keras_transformer.search.options import Hypothesis, SearchOptions, search_options
 from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
 from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
 from keras_transformer.serving.models.rows import (

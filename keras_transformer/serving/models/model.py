@@ -20,10 +20,9 @@ from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
-from keras_transformer.search.defaults import search_options
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
-from keras_transformer.search.inputs import MAX_SOURCE_LENGTH
-from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
+from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
 from keras_transformer.serving.models.rows import (

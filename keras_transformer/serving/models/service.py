@@ -10,7 +10,7 @@ from typing import Any
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import Signature
-from keras_transformer.search.defaults import taken
+from keras_transformer.search.options import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model, unused_options
 from keras_transformer.serving.journal import UNKNOWN, Journal

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from keras_transformer.cli.commands import score
-from keras_transformer.search.inputs import TooLongError
-from keras_transformer.search.model_limits import PositionsError
+from keras_transformer.search.model_limits import PositionsError, TooLongError
 from keras_transformer.search.options import Hypothesis
 
 

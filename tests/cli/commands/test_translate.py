@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.input_lines import read_blocks
-from keras_transformer.search.inputs import TooLongError
-from keras_transformer.search.model_limits import PrefixError
+from keras_transformer.search.model_limits import TooLongError
+from keras_transformer.search.named_ids import PrefixError
 from keras_transformer.search.options import SearchOptions
 
 

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.runtime.loop.batches import MemoryBound, pad_sources, plan_batches
+from keras_transformer.runtime.loop.batches import MemoryBound, plan_batches
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=50)
 
@@ -166,16 +165,3 @@ def test_sentences_too_unlike_to_share_a_budget_stay_apart() -> None:
     lengths = [100] * 5 + [10] * 50
     batches = plan_batches(lengths, batch_tokens=500, workers=2)
     assert [len(batch) for batch in batches] == [5, 50]
-
-
-def test_rows_end_with_eos_and_are_padded_on_the_right() -> None:
-    padded = pad_sources([[7, 8, 9], [], [5]], pad_id=0, ends=[3])
-    assert padded.dtype == np.int32
-    np.testing.assert_array_equal(padded, [[7, 8, 9, 3], [3, 0, 0, 0], [5, 3, 0, 0]])
-
-
-@given(rows=st.lists(st.lists(st.integers(4, 99), max_size=9), min_size=1, max_size=9))
-def test_padded_rows_can_be_read_back(rows: list[list[int]]) -> None:
-    padded = pad_sources(rows, pad_id=0, ends=[3])
-    assert [[int(token) for token in row if token] for row in padded] == [[*r, 3] for r in rows]
-    assert padded.shape[1] == max(map(len, rows)) + 1

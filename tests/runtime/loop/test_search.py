@@ -11,15 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, SearchRequest
-from keras_transformer.runtime.loop.search import search
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
-from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.search.options import Candidate, SearchOptions, length_penalty
 
 SPECIAL_IDS = SpecialIds()
 
 Found = list[list[tuple[list[int], float, float]]]
+
+
+def search(steps: Any, request: SearchRequest) -> list[list[Candidate]]:
+    return (BeamSearch if request.options.needs_beams else OneByOne)(steps, request).run()
 
 
 class ScriptedSteps:
@@ -388,10 +392,6 @@ def test_room_for_tokens_grows_and_a_high_limit_changes_nothing(options: dict) -
     )
     assert near == far
     assert {len(ids) for sentence in near for ids, *_ in sentence} == {600}
-
-
-def test_no_sentence_needs_no_step() -> None:
-    assert run(np.zeros((0, 3, 5, 5), np.float32)) == []
 
 
 def test_greedy_search_without_scores_takes_the_same_tokens() -> None:

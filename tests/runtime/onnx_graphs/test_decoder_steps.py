@@ -8,11 +8,10 @@ import pytest
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
-from keras_transformer.runtime.loop.batches import pad_sources
 from keras_transformer.runtime.loop.top_k import log_softmax
-from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS
+from keras_transformer.runtime.onnx_graphs.cache import BLOCK_TOKENS, Memory
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
-from keras_transformer.runtime.onnx_graphs.memory import Memory
+from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.runtime.onnx_graphs.sessions import open_session
 from keras_transformer.runtime.onnx_graphs.step_graph import StepGraph
 

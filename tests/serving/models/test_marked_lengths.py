@@ -15,7 +15,7 @@ from keras_transformer import build_transformer
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.export import OnnxTranslator, export_onnx, export_saved_model
-from keras_transformer.search.inputs import TooLongError
+from keras_transformer.search.model_limits import TooLongError
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.models.model import ServedModel
