@@ -74,7 +74,7 @@ SHARED = {
     "keras_transformer.translation.engine",
     "keras_transformer.translation.marked",
     "keras_transformer.translation.results",
-    "keras_transformer.translation.scorer",
+    "keras_transformer.translation.text_search",
     "keras_transformer.translation.text_ids",
     "keras_transformer.translation.translator",
     "keras_transformer.translation.unknown_words",

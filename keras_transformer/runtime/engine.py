@@ -117,11 +117,7 @@ class DecoderEngine:
     def _search(
         self, rows: DecodedRows, with_scores: bool, stops: Stops | None
     ) -> list[list[Candidate]]:
-        """Returns each row's candidates; one whose source is empty has an empty one.
-
-        Raises:
-            RuntimeError: The engine is closed.
-        """
+        """Returns each row's candidates; one whose source is empty has an empty one."""
         filled, options = rows.filled, rows.options
         # One row is a batch, on all threads.
         division = Division(1, 1, self._graphs)

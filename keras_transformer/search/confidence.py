@@ -2,8 +2,11 @@
 validation sentences or, without scores, signs of babble.
 """
 
+import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+
+from keras_transformer.search.options import Hypothesis, SearchOptions
 
 # Of translations like those of the validation sentences this share is flagged.
 FLAGGED_SHARE = 0.01
@@ -39,6 +42,22 @@ def looks_like_babble(source: Sequence[int], ids: Sequence[int], *, is_cut: bool
         return True
     copies = _copies_in_a_row(ids)
     return copies > _MOST_COPIES and copies > _copies_in_a_row(source)
+
+
+def judged(one: Hypothesis, source: Sequence[int], options: SearchOptions) -> Hypothesis:
+    """Returns a hypothesis, where it has no score to be judged by, with a judgement of its own.
+
+    Args:
+        one: The hypothesis.
+        source: Tokens of its source, without end token.
+        options: The options of its search.
+    """
+    if not math.isnan(one.log_probability):
+        return one
+    # A smaller limit than the default was somebody's wish.
+    is_cut = one.stop_reason == "length" and options.max_length >= SearchOptions.max_length
+    low = looks_like_babble(source, one.ids, is_cut=is_cut)
+    return dataclasses.replace(one, low_confidence=low)
 
 
 def _copies_in_a_row(ids: Sequence[int]) -> int:

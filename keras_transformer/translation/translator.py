@@ -1,142 +1,102 @@
-"""Translation of texts with any engine: the best translation, n best with scores, streams, in the
-order of the texts.
+"""Translation of texts with any engine, with scores and alignments of given translations, and
+translation and scores of rows of ids.
 """
 
-import dataclasses
-import itertools
-import math
-from collections.abc import Iterator, Sequence
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
-from keras_transformer.search.confidence import looks_like_babble
-from keras_transformer.search.distinct import as_many_as_kept, filled_up
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
-from keras_transformer.search.stops import Stops
+from keras_transformer.search.options import (
+    Candidate,
+    Hypothesis,
+    SearchOptions,
+)
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.text.letterless import Letterless, without_format
-from keras_transformer.translation.engine import tokens_of
-from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
-from keras_transformer.translation.scorer import Asked, TextScorer, plain
+from keras_transformer.text.letterless import (
+    Letterless,
+    without_format,
+)
+from keras_transformer.translation.engine import TranslationEngine
+from keras_transformer.translation.marked import without_languages
+from keras_transformer.translation.results import pad_states, scored, to_hypothesis
 from keras_transformer.translation.text_ids import check_texts
-from keras_transformer.translation.unknown_words import replace_unknown
-from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
+from keras_transformer.translation.text_search import TextSearch
+from keras_transformer.translation.unknown_words import aligned_words, words_in
 
 
-class TextTranslator(TextScorer):
+class TextTranslator(TextSearch):
     """The base of `Translator` and `OnnxTranslator`, which have an engine of their own each.
 
-    Takes the arguments of `TextScorer` and has its attributes.
+    Takes the arguments of `TextSearch` and has its attributes.
     """
 
-    @suggests_arguments
-    def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        target_prefixes: Sequence[str] | None = None,
-        replace_unk: bool = False,
-        letterless: Letterless | None = None,
-        **options: Unpack[SearchKeywords],
-    ) -> list[str]:
-        """Returns the best translation of each text, in order.
-
-        Args:
-            texts: The source texts; one without a token gives an empty translation. One that begins
-                with a tag such as `>>fra<<` is translated into that language, by a model that knows
-                tags (Marian's of several target languages).
-            target_prefixes: What each translation begins with, whole words; "" for none.
-            replace_unk: Replace each unknown token by the source word that it attends to most.
-            letterless: Whether what has no letter is copied around the model ("copy"), translated
-                by it ("translate") or either, as the model was trained ("auto"); as the translator
-                was opened if None.
-            **options: Fields of `SearchOptions`.
-
-        Raises:
-            TypeError: `texts` is one string, or holds anything but strings; an option is unknown
-                or of the wrong type.
-            ValueError: An option is out of range, or a text is longer than `max_source_length`.
-            RuntimeError: The translator is closed.
-        """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
-        prefixes = self._prefix_ids(target_prefixes, asked)
-        stops = self._stops(asked.options, replace_unk)
-        engine = self._engine_for(asked.begins)
-        found = engine.search(
-            asked.sources, asked.options, prefixes, with_scores=False, stops=stops
-        )
-        best = [candidates[:1] for candidates in found]
-        if replace_unk:
-            translated = [text for [text] in self._replaced(asked, best)]
-        elif stops:
-            hypotheses = self._ended(asked, prefixes, to_hypotheses(best, self._target, None))
-            return [
-                joined_to_stop(passage, one)
-                for passage, [one] in zip(asked.passages, hypotheses, strict=True)
-            ]
-        else:
-            translated = self._target.decode([candidate.ids for [candidate] in best])
-        return [
-            passage.join([text]) for passage, text in zip(asked.passages, translated, strict=True)
-        ]
-
-    @suggests_arguments
-    def translate_n_best(
-        self,
-        texts: Sequence[str],
-        *,
-        target_prefixes: Sequence[str] | None = None,
-        return_attention: bool = False,
-        return_scores: bool = True,
-        replace_unk: bool = False,
-        letterless: Letterless | None = None,
-        **options: Unpack[SearchKeywords],
-    ) -> list[list[Hypothesis]]:
-        """Returns the best hypotheses of each text, in order, best first; samples in their order.
-
-        Args:
-            texts: The source texts; a text without a token has one empty hypothesis of score 0.
-            target_prefixes: What each translation begins with, whole words; "" for none; part of
-                every hypothesis.
-            return_attention: Whether each hypothesis gets its `attention` to the source, of which
-                what goes around the model is no part.
-            return_scores: Whether scores are wanted. If not, greedy search may be faster, scores
-                may be NaN, and `low_confidence` then tells of signs of babble.
-            replace_unk: Replace each unknown token by the source word that it attends to most.
-            letterless: Whether what has no letter is copied around the model ("copy"), translated
-                by it ("translate") or either, as the model was trained ("auto"); as the translator
-                was opened if None.
-            **options: Fields of `SearchOptions`.
-
-        Returns:
-            Hypotheses of each text: texts that differ, with ids and scores of the best tokens that
-            spell them. Where texts repeat, what a search with more beams finds stands behind the
-            others; fewer than `num_hypotheses` if that has no more, and an empty one of score -inf
-            if none is possible. Samples are as they were drawn, and may repeat.
+    def source_lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many tokens each source text has, without eos.
 
         Raises:
             TypeError: A list of texts is one string, or holds anything but strings; an option is
                 unknown or of the wrong type.
-            ValueError: An option is out of range, or a text is longer than `max_source_length`.
-            RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
-        prefixes = self._prefix_ids(target_prefixes, asked)
-        stops = self._stops(asked.options, replace_unk)
-        hypotheses = self._distinct(asked, prefixes, stops, return_scores)
-        if return_attention:
-            hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
-        if replace_unk:
-            hypotheses = [
-                [dataclasses.replace(one, text=text) for one, text in zip(own, texts, strict=True)]
-                for own, texts in zip(hypotheses, self._replaced(asked, hypotheses), strict=True)
-            ]
+        rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
+        return [len(ids) for ids in self._source.encode(rests)]
+
+    @suggests_arguments
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        return_attention: bool = False,
+        letterless: Letterless | None = None,
+        **options: Unpack[SearchKeywords],
+    ) -> list[Hypothesis]:
+        """Scores given translations as a search would, but without its constraints.
+
+        Args:
+            sources: Source texts.
+            targets: A translation of each.
+            return_attention: Whether each target gets its `attention` to the source.
+            letterless: Whether what has no letter is copied around the model ("copy"), translated
+                by it ("translate") or either, as the model was trained ("auto"); as the translator
+                was opened if None; what goes around the model in a source is no part of its target
+                either, where that has it.
+            **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
+
+        Returns:
+            For each pair the target with its ids, score and log-probability, eos included.
+
+        Raises:
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
+            ValueError: The numbers of sources and targets differ, or one is too long for the model.
+        """
+        asked = self._ask(sources, options, letterless, "sources")
+        texts = check_texts(targets, "targets")
+        if len(texts) != len(asked.begins):
+            raise ValueError(
+                f"got {len(texts)} targets for {len(asked.begins)} sources: give one for each."
+            )
+        rows = self._target.encode(
+            [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
+        )
+        target_ids = [
+            [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
+        ]
+        alignments = self._engine_for(asked.begins).align(asked.sources, target_ids)
+        candidates = scored(target_ids, alignments, asked.options)
         return [
-            [dataclasses.replace(one, text=joined_to_stop(passage, one)) for one in own]
-            if any(passage.layout)
-            else own
-            for passage, own in zip(asked.passages, hypotheses, strict=True)
+            to_hypothesis(
+                text,
+                one,
+                self.min_score,
+                alignment.attention if return_attention else None,
+            )
+            for text, one, alignment in zip(texts, candidates, alignments, strict=True)
         ]
 
     @suggests_arguments
@@ -169,130 +129,95 @@ class TextTranslator(TextScorer):
         return engine.search(rows, chosen, prefixes, with_scores=return_scores, stops=stops)
 
     @suggests_arguments
-    def translate_stream(
-        self,
-        text: str,
-        *,
-        target_prefix: str = "",
-        letterless: Letterless | None = None,
-        **options: Unpack[SearchKeywords],
-    ) -> Iterator[str]:
-        """Yields one translation piece by piece, each as soon as it is certain.
+    def score_ids(
+        self, source_ids: IdRows, target_ids: IdRows, **options: Unpack[SearchKeywords]
+    ) -> list[Candidate]:
+        """Scores given translations as `score` does, from ids without bos and eos.
 
-        The pieces, joined, are what `translate` returns, but for a translation that cannot be
-        ended since the options allow no token any more: `translate` returns "" for it, the stream
-        has yielded what it began with. With `early_stopping="exact"` no piece is certain before the
-        search ends.
+        Args:
+            source_ids: Ids of each source.
+            target_ids: Ids of its translation.
+            **options: `length_penalty`, `length_penalty_type` and the languages of `SearchOptions`.
+
+        Returns:
+            Tuples (ids, score, log_probability) of each target.
+
+        Raises:
+            ValueError: The numbers of sources and targets differ, or one is too long for the model,
+                or an id is outside its vocabulary.
+        """
+        engine, chosen, begins = self._between(options)
+        targets = [[*begins.target, *row] for row in plain(target_ids)]
+        sources = self._limit.fit(plain(source_ids))
+        return list(scored(targets, engine.align(sources, targets), chosen))
+
+    def encoder_states(
+        self, texts: Sequence[str]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Returns the encoder's states of each text, for retrieval or probing.
+
+        Args:
+            texts: The texts; each ends in eos, one without a token too.
+
+        Returns:
+            States float32 `(batch, source_length, model_dim)`, zeros after a text's end, and a
+            mask bool `(batch, source_length)`, True at its tokens, eos included.
+
+        Raises:
+            TypeError: A list of texts is one string, or holds anything but strings; an option is
+                unknown or of the wrong type.
+            ValueError: A text is longer than `max_source_length`.
+            RuntimeError: The translator is closed.
+        """
+        asked = self._ask(texts, {}, "translate")
+        rows = self._engine_for(asked.begins).encoder_states(asked.sources)
+        return pad_states(rows, self._engine.model_dim)
+
+    def align_words(
+        self, text: str, hypothesis: Hypothesis, *, letterless: Letterless | None = None
+    ) -> list[tuple[int, int]]:
+        """Returns which words of a text the words of its translation come from.
 
         Args:
             text: The source text.
-            target_prefix: What the translation begins with; its pieces are yielded too.
-            letterless: Whether what has no letter is copied around the model ("copy"), translated
-                by it ("translate") or either, as the model was trained ("auto"); as the translator
-                was opened if None.
-            **options: Fields of `SearchOptions`, for greedy search or one sample.
+            hypothesis: Its translation, with `attention`.
+            letterless: As for the call that translated it.
 
-        Raises:
-            ValueError: More than one hypothesis is asked for, or as for `translate`; raised by the
-                call itself, not at the first piece.
-            TypeError: A list of texts is one string, or holds anything but strings; an option is
-                unknown or of the wrong type.
+        Returns:
+            Pairs (source word, target word) in ascending order; words are separated by spaces and
+            counted from 0.
         """
-        # The caller asked for no beams: those of the model's own defaults do not count.
-        asked = self._ask([text], {"beam_size": 1, **options}, letterless)
-        engine, chosen = self._engine_for(asked.begins), asked.options
-        if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
-            raise ValueError(
-                "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
-                f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
-            )
-        [source] = asked.sources
-        [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
-        stops, [before, behind] = self._stops(chosen), asked.passages[0].layout
-        tokens = tokens_of(engine, source, chosen, prefix, stops)
-        if stops:
-            begin = len(asked.begins[0].target) + len(prefix)
-            return to_stop(self._target, chosen, tokens, begin, before, behind)
-        pieces = self._target.stream(tokens)
-        return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
+        ids, tagged = hypothesis.ids, self.marks.read_tag(text)
+        passage = self.passage(tagged.text, letterless)
+        [part], [numbers], before = passage.parts, passage.word_numbers(), passage.layout[0]
+        words = aligned_words(
+            hypothesis.attention,
+            ids,
+            self._target.special_ids.eos,
+            source_words=words_in(without_format(part), self._source.place(part)),
+            target_pieces=[
+                "" if token in self.marks.ids else spelling
+                for token, spelling in zip(ids, self._target.spellings(ids), strict=True)
+            ],
+        )
+        # A tag is a word of the text, if a space follows it, and so is what was carried.
+        first = [_whole_words(text) for text in (tagged.tag + passage.gaps[0], before)]
+        return [(first[0] + numbers[source], first[1] + target) for source, target in words]
 
-    def _stops(self, options: SearchOptions, replace_unk: bool = False) -> Stops | None:
-        stops = options.stops(self._target.new_stream)
-        if stops and replace_unk:
-            raise ValueError(
-                "replace_unk reads whole translations, of which a stop leaves only the beginning: "
-                "leave one of them out."
-            )
-        return stops
-
-    def _distinct(
-        self, asked: Asked, prefixes: IdRows | None, stops: Stops | None, with_scores: bool
-    ) -> list[list[Hypothesis]]:
-        """Searches; returns hypotheses whose texts differ."""
-
-        def search(
-            part: Asked, own: IdRows | None, options: SearchOptions
-        ) -> list[list[Hypothesis]]:
-            found = self._engine_for(part.begins).search(
-                part.sources, options, own, with_scores=with_scores, stops=stops
-            )
-            return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
-
-        def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
-            own = None if prefixes is None else [prefixes[place] for place in places]
-            return search(asked.at(places), own, options)
-
-        found = search(asked, prefixes, as_many_as_kept(asked.options))
-        return filled_up(found, asked.options, self._engine.limits.hypothesis, search_again)
-
-    def _ended(
-        self, asked: Asked, prefixes: IdRows | None, found: Sequence[Sequence[Hypothesis]]
-    ) -> list[list[Hypothesis]]:
-        """Returns hypotheses whose texts end before a stop, and what ended each."""
-        limits, options = self._engine.limits, self._engine.limits.fit(asked.options)
-        ended = []
-        for place, (own, begins) in enumerate(zip(found, asked.begins, strict=True)):
-            source_length = len(begins.source) + len(asked.sources[place]) + 1
-            begin = len(begins.target) + (len(prefixes[place]) if prefixes else 0)
-            limit = limits.longest_translation(options, source_length)
-            texts = [end_text(one, self._target, options, begin, limit) for one in own]
-            ended.append([_judged(one, asked.sources[place], asked.options) for one in texts])
-        return ended
-
-    def _replaced(
-        self, asked: Asked, found: Sequence[Sequence[Candidate | Hypothesis]]
-    ) -> list[list[str]]:
-        """Returns the text of each candidate with source words for its unknown tokens."""
-        seen = attentions_of(self._engine, asked.begins, asked.sources, found)
-        return [
-            [
-                replace_unknown(
-                    one.ids,
-                    attention[:-1],
-                    without_format(passage.parts[0]),
-                    source=self._source.subwords,
-                    target=self._target.subwords,
-                )
-                for one, attention in zip(own, attentions, strict=True)
-            ]
-            for passage, own, attentions in zip(asked.passages, found, seen, strict=True)
-        ]
-
-    def _prefix_ids(self, prefixes: Sequence[str] | None, asked: Asked) -> IdRows | None:
-        """Returns the ids of prefixes, without what goes around the model anyway."""
-        if prefixes is None:
-            return None
-        texts = check_texts(prefixes, "target_prefixes")
-        if len(texts) == len(asked.passages):
-            texts = [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
-        return self._target.encode(texts)
+    def _between(
+        self, options: Mapping[str, Any]
+    ) -> tuple[TranslationEngine, SearchOptions, Begins]:
+        """Returns the engine for rows of ids in the options' languages, and the marks of these."""
+        chosen = self.search_options(**options)
+        begins = self.marks.begins(chosen.source_language, chosen.target_language)
+        return self._engine_for([begins]), without_languages(chosen), begins
 
 
-def _judged(one: Hypothesis, source: Sequence[int], options: SearchOptions) -> Hypothesis:
-    """Returns a hypothesis with a judgement of its own where it has no score to be judged by."""
-    if not math.isnan(one.log_probability):
-        return one
-    # A smaller limit than the default was somebody's wish.
-    is_cut = one.stop_reason == "length" and options.max_length >= SearchOptions.max_length
-    low = looks_like_babble(source, one.ids, is_cut=is_cut)
-    return dataclasses.replace(one, low_confidence=low)
+def _whole_words(text: str) -> int:
+    """Returns how many words a text has, the last one not counted if it goes on behind it."""
+    return len(text.split()) - (text[-1:].strip() != "")
+
+
+def plain(rows: IdRows) -> list[list[int]]:
+    """Returns rows of plain integers."""
+    return [[int(token) for token in row] for row in rows]

@@ -30,7 +30,7 @@ SHARED = (
     "artefact", "artefact.entries", "artefact.files", "artefact.graph_names", "artefact.manifest",
     "artefact.shortlist",
     "translation", "translation.engine", "translation.marked", "translation.results",
-    "translation.scorer", "translation.text_ids", "translation.translator",
+    "translation.text_search", "translation.text_ids", "translation.translator",
     "translation.unknown_words", "translation.written",
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
     "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",

@@ -18,7 +18,7 @@ INTERNALS = Path(__file__).resolve().parents[2] / "docs" / "internals"
             "source_sentence.md",
             translation_files,
             "suggestions.py",
-            {"translation/translator.py", "translation/text_ids.py", "runtime/engine.py"},
+            {"translation/text_search.py", "translation/text_ids.py", "runtime/engine.py"},
         ),
         (
             "request.md",
