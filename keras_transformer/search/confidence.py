@@ -21,9 +21,9 @@ def token_score(ids: Sequence[int], log_probability: float) -> float:
     return log_probability / (len(ids) + 1)
 
 
-def is_low(ids: Sequence[int], log_probability: float, min_score: float | None) -> bool | None:
-    """Returns whether a translation scores less than `min_score` a token; None if that is None."""
-    return None if min_score is None else token_score(ids, log_probability) < min_score
+def is_low(ids: Sequence[int], log_probability: float, min_score: float) -> bool:
+    """Returns whether a translation scores less than `min_score` a token."""
+    return token_score(ids, log_probability) < min_score
 
 
 def looks_like_babble(source: Sequence[int], ids: Sequence[int], *, is_cut: bool) -> bool:

@@ -17,7 +17,7 @@ import uvloop
 from keras_transformer.distribution import install_command
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.http.app import build_app
-from keras_transformer.serving.http.bodies import BodyReader
+from keras_transformer.serving.http.exchange import BodyReader
 from keras_transformer.serving.http.front.connection import Connection
 from keras_transformer.serving.http.front.gate import Gate
 from keras_transformer.serving.journal import Journal

@@ -8,17 +8,19 @@ It works with any `TextTranslator`, on Keras or onnxruntime, and needs no Tensor
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from typing import Any, Unpack
 
 from keras_transformer.search.keywords import NBestKeywords, TranslateKeywords
 from keras_transformer.search.named_ids import PrefixError
-from keras_transformer.search.options import Hypothesis, SearchOptions, length_penalty
+from keras_transformer.search.options import Hypothesis
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.joined_lines import join_lines as joined_text
 from keras_transformer.text.letterless import Kind
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.results import join_hypotheses
 from keras_transformer.translation.text_ids import check_texts
 from keras_transformer.translation.translator import TextTranslator
 
@@ -26,8 +28,15 @@ from keras_transformer.translation.translator import TextTranslator
 OF_ONE_TEXT = ("stop", "stop_tokens")
 
 
-class Splitter:
-    """Splits texts for one model.
+def splitter(
+    lengths_of: Callable[[Sequence[str]], Sequence[int]],
+    max_source_length: int | None,
+    known: TrainingText | None,
+    language: str = LANGUAGE,
+    most_parts: int | None = None,
+    carried: Collection[Kind] = (),
+) -> Callable[[str], Passage]:
+    """Returns `split_passage` for one model.
 
     A line stays whole if it has no more sentences than the model was trained on and no more tokens
     than the longest line that it saw. A model without a record of its training text gets
@@ -41,75 +50,16 @@ class Splitter:
         most_parts: Most parts of a text; no limit if None.
         carried: What goes around the model (`letterless`).
     """
-
-    def __init__(
-        self,
-        lengths_of: Callable[[Sequence[str]], Sequence[int]],
-        max_source_length: int | None,
-        known: TrainingText | None,
-        language: str = LANGUAGE,
-        most_parts: int | None = None,
-        carried: Collection[Kind] = (),
-    ) -> None:
-        self._carried = carried
-        self._lengths_of, self._language, self._most_parts = lengths_of, language, most_parts
-        bounds = [max_source_length, known.longest_source if known else None]
-        self._most_tokens = min((bound for bound in bounds if bound is not None), default=None)
-        self._most_sentences = known.known_sentences if known else 1
-
-    def split(self, text: str) -> Passage:
-        """Returns the text as parts that the model can translate.
-
-        Raises:
-            TooManyPartsError: The text has more than `most_parts` parts.
-        """
-        return split_passage(
-            text,
-            self._lengths_of,
-            most_tokens=self._most_tokens,
-            most_sentences=self._most_sentences,
-            most_parts=self._most_parts,
-            language=self._language,
-            carried=self._carried,
-        )
-
-
-def join_hypotheses(
-    passage: Passage, parts: Sequence[Sequence[Hypothesis]], search: SearchOptions
-) -> list[Hypothesis]:
-    """Returns the hypotheses of a text: the best of all parts, the second best, and so on.
-
-    A hypothesis of several parts has all their ids, and the sum of their log-probabilities; its
-    score is that sum over the penalty of the whole length. If a part has fewer hypotheses, its
-    last one is used again. Confidence is low if it is low for one of the parts, and the reason is
-    "length" if one was cut at its limit.
-
-    Args:
-        passage: The text.
-        parts: The hypotheses of each part, best first, at least one.
-        search: The search that found them, for its length penalty.
-    """
-    if len(parts) == 1:
-        return [dataclasses.replace(one, text=passage.join([one.text])) for one in parts[0]]
-    ranks = range(max(map(len, parts)))
-    return [
-        _joined(passage, [found[min(rank, len(found) - 1)] for found in parts], search)
-        for rank in ranks
-    ]
-
-
-def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOptions) -> Hypothesis:
-    """Returns one hypothesis of a text, made of one hypothesis of each part."""
-    text = passage.join([one.text for one in chosen])
-    ids = [token for one in chosen for token in one.ids]
-    total = sum(one.log_probability for one in chosen)
-    # Every part has an end token of its own.
-    score = total / length_penalty(len(ids) + len(chosen), search)
-    flags = [one.low_confidence for one in chosen]
-    low = True if any(flags) else None if None in flags else False
-    reasons = {one.stop_reason for one in chosen}
-    reason = next((one for one in (None, "length", "eos") if one in reasons), None)
-    return Hypothesis(text, ids, score, total, low_confidence=low, stop_reason=reason)
+    bounds = [max_source_length, known.longest_source if known else None]
+    return partial(
+        split_passage,
+        lengths_of=lengths_of,
+        most_tokens=min((bound for bound in bounds if bound is not None), default=None),
+        most_sentences=known.known_sentences if known else 1,
+        most_parts=most_parts,
+        language=language,
+        carried=carried,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +78,7 @@ class TranslatedPart:
 
 
 class SentenceTranslator:
-    """Translates texts sentence by sentence, so that no sentence is dropped; see `Splitter`.
+    """Translates texts sentence by sentence, so that no sentence is dropped; see `splitter`.
 
     Args:
         translator: A `Translator` or an `OnnxTranslator`.
@@ -156,7 +106,7 @@ class SentenceTranslator:
         self.language = language
         self.min_score = translator.min_score
         self._joined = joined_text if join_lines else str
-        self._splitter = Splitter(
+        self._split = splitter(
             translator.source_lengths,
             translator.max_source_length,
             translator.training_text,
@@ -259,7 +209,7 @@ class SentenceTranslator:
                     "or call the translator itself, which takes each text whole."
                 )
         tagged = [self.translator.marks.read_tag(text) for text in check_texts(texts)]
-        split, joined = self._splitter.split, self._joined
+        split, joined = self._split, self._joined
         unknown = None if options.get("replace_unk") else self.translator.unknown_letters
         passages = [
             dataclasses.replace(split(joined(one.text)), lead=one.tag, unknown_letters=unknown)

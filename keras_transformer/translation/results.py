@@ -15,6 +15,7 @@ from keras_transformer.search.options import (
     SearchOptions,
     length_penalty,
 )
+from keras_transformer.text.sentences import Passage
 from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine
 from keras_transformer.translation.text_ids import TextIds
@@ -38,8 +39,46 @@ def to_hypothesis(
     text: str, one: Candidate, min_score: float | None, attention: Attention | None = None
 ) -> Hypothesis:
     """Returns a candidate with its text and, if it is given, its attention."""
-    low = is_low(one.ids, one.log_probability, min_score)
+    low = None if min_score is None else is_low(one.ids, one.log_probability, min_score)
     return Hypothesis(text, one.ids, one.score, one.log_probability, attention, low)
+
+
+def join_hypotheses(
+    passage: Passage, parts: Sequence[Sequence[Hypothesis]], search: SearchOptions
+) -> list[Hypothesis]:
+    """Returns the hypotheses of a text: the best of all parts, the second best, and so on.
+
+    A hypothesis of several parts has all their ids, and the sum of their log-probabilities; its
+    score is that sum over the penalty of the whole length. If a part has fewer hypotheses, its
+    last one is used again. Confidence is low if it is low for one of the parts, and the reason is
+    "length" if one was cut at its limit.
+
+    Args:
+        passage: The text.
+        parts: The hypotheses of each part, best first, at least one.
+        search: The search that found them, for its length penalty.
+    """
+    if len(parts) == 1:
+        return [dataclasses.replace(one, text=passage.join([one.text])) for one in parts[0]]
+    ranks = range(max(map(len, parts)))
+    return [
+        _joined(passage, [found[min(rank, len(found) - 1)] for found in parts], search)
+        for rank in ranks
+    ]
+
+
+def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOptions) -> Hypothesis:
+    """Returns one hypothesis of a text, made of one hypothesis of each part."""
+    text = passage.join([one.text for one in chosen])
+    ids = [token for one in chosen for token in one.ids]
+    total = sum(one.log_probability for one in chosen)
+    # Every part has an end token of its own.
+    score = total / length_penalty(len(ids) + len(chosen), search)
+    flags = [one.low_confidence for one in chosen]
+    low = True if any(flags) else None if None in flags else False
+    reasons = {one.stop_reason for one in chosen}
+    reason = next((one for one in (None, "length", "eos") if one in reasons), None)
+    return Hypothesis(text, ids, score, total, low_confidence=low, stop_reason=reason)
 
 
 def with_attention(

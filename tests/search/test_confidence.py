@@ -23,7 +23,6 @@ def test_the_end_token_counts() -> None:
 @pytest.mark.parametrize(("total", "low"), [(-2.0, False), (-2.1, True), (-math.inf, True)])
 def test_what_is_below_the_threshold_has_low_confidence(total: float, low: bool) -> None:
     assert is_low([5, 6, 7], total, -0.5) is low
-    assert is_low([5, 6, 7], total, None) is None
 
 
 def test_one_in_a_hundred_lies_below_the_threshold() -> None:

@@ -24,7 +24,7 @@ INTERNALS = Path(__file__).resolve().parents[2] / "docs" / "internals"
             "request.md",
             request_files,
             "serving/http/front/connection.py",
-            {"serving/http/app.py", "serving/models/service.py", "runtime/engine.py"},
+            {"serving/http/predict.py", "serving/models/service.py", "runtime/engine.py"},
         ),
     ],
 )

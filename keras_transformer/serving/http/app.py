@@ -1,26 +1,23 @@
 """The web application, with all paths of the server."""
 
-import asyncio
-
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from keras_transformer.serving.api_keys import ApiKeys
-from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.bodies import BodyReader
+from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.http.exchange import (
+    BodyReader,
+    ClosingWhenDraining,
     JsonResponse,
     answer_http_error,
     answer_serving_error,
-    error_response,
 )
-from keras_transformer.serving.http.front.access import Access
-from keras_transformer.serving.http.front.names import HostNames
+from keras_transformer.serving.http.front.access import Access, HostNames
 from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
 from keras_transformer.serving.http.openapi import describe
@@ -70,40 +67,7 @@ def build_app(
     )
     first = PredictFirst(framework, Predict(service, bodies), names)
     named = HostNames(Access(first, service, options, keys), service, options)
-    return _ClosingWhenDraining(named, service)
-
-
-class _ClosingWhenDraining:
-    """Closes each connection after its answer once the server is shutting down.
-
-    A client then sends its next request to another server, and loses none on a connection that
-    closes while it is sending.
-    """
-
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        has_begun = False
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_and_close(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            if message["type"] == "http.response.start" and self._service.draining:
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_close)
-        except asyncio.CancelledError:
-            if has_begun or not self._service.draining:
-                raise
-            # The time to drain is over; unanswered, the client would get plain text from uvicorn.
-            error = ServingError(Code.UNAVAILABLE, "the server is shutting down: ask again.")
-            await error_response(error)(scope, receive, send_and_close)
+    return ClosingWhenDraining(named, service)
 
 
 def _operations(service: Service, options: ServeOptions) -> list[Route]:

@@ -10,8 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.bodies import BodyReader
-from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
+from keras_transformer.serving.http.exchange import (
+    BodyReader,
+    JsonResponse,
+    read_timeout,
+    until_hang_up,
+)
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS

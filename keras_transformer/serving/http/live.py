@@ -12,15 +12,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from keras_transformer.serving.errors import Code, ServingError, encodable
-from keras_transformer.serving.http.bodies import BodyReader
-from keras_transformer.serving.http.exchange import JsonResponse, read_timeout, until_hang_up
+from keras_transformer.serving.http.exchange import (
+    BodyReader,
+    JsonResponse,
+    read_timeout,
+    until_hang_up,
+)
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.rows import SAMPLING, STOP
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.versioning.version import LoadedVersion
+from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.joined_lines import join_lines
 
 # A key whose value is true or false: whether wrapped lines are joined.

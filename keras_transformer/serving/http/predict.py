@@ -10,8 +10,8 @@ from functools import partial
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.http.bodies import BodyReader
 from keras_transformer.serving.http.exchange import (
+    BodyReader,
     error_response,
     read_timeout,
     send_json,

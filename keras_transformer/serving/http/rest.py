@@ -7,8 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
-from keras_transformer.serving.http.bodies import BodyReader
-from keras_transformer.serving.http.exchange import JsonResponse
+from keras_transformer.serving.http.exchange import BodyReader, JsonResponse
 from keras_transformer.serving.http.predict import Predict, asked_version
 from keras_transformer.serving.models.service import Service
 

@@ -7,12 +7,11 @@ import dataclasses
 import logging
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.rows import sizes_of
 
 Run = Callable[[Sequence[Any]], list[Any]]
 _Sizes = tuple[int, ...]
@@ -244,6 +243,18 @@ class Batcher:
                 self._quick_sizes[run] = sizes
         elif seconds >= _QUICK_SECONDS:
             self._quick_sizes[run] = ()
+
+
+def sizes_of(row: Any) -> tuple[int, ...]:
+    """Returns the numbers that a row's time grows with: its lengths and its own limits.
+
+    Args:
+        row: A text, or a tuple of what a model reads; of two rows for the same function the sizes
+            can be compared one by one.
+    """
+    parts = row if isinstance(row, tuple) else (row,)
+    sizes = (len(part) if isinstance(part, Sized) else part for part in parts)
+    return tuple(size for size in sizes if isinstance(size, int))
 
 
 def _fits(sizes: _Sizes, known: _Sizes) -> bool:

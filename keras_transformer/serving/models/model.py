@@ -40,7 +40,7 @@ from keras_transformer.serving.settings import LongTexts, ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
-from keras_transformer.translation.by_sentence import Splitter
+from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
 from keras_transformer.translation.results import scored, to_hypotheses, with_attention
@@ -134,7 +134,7 @@ class ServedModel:
         self.signatures[several] = with_more(self.signatures[several], NUM_HYPOTHESES, *SAMPLING)
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
-        splitter = Splitter(
+        split_text = splitter(
             self._source_lengths,
             longest,
             manifest.training_text,
@@ -143,7 +143,7 @@ class ServedModel:
             carried=carried,
         )
         take_whole = partial(Passage.whole, carried=carried, language=language)
-        split = splitter.split if long_texts == "split" else take_whole
+        split = split_text if long_texts == "split" else take_whole
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target.encode,
@@ -288,45 +288,44 @@ class ServedModel:
         return [len(ids) for ids in self._source.encode(texts)]
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
-        return self._search(rows, self.search)
+        return self._by_options(rows, self._search)
 
     def _translate_distinct(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
         """As `_translate`, with as many texts of each row as are asked for."""
+        return self._by_options(rows, self._search_distinct)
+
+    def _by_options(
+        self,
+        rows: Sequence[TranslationRow],
+        search: Callable[[Sequence[TranslationRow], SearchOptions], list[list[Candidate]]],
+    ) -> list[list[Candidate]]:
+        """Searches for rows that share all options together."""
         found: dict[int, list[Candidate]] = {}
         for places in groups_of(rows):
-            filled = self._distinct_of([rows[place] for place in places])
-            found.update(zip(places, filled, strict=True))
+            own = [rows[place] for place in places]
+            found.update(zip(places, search(own, own[0].adapt(self.search)), strict=True))
         return [found[place] for place in range(len(rows))]
 
-    def _distinct_of(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
-        """Translates rows that share all options."""
-        asked = rows[0].adapt(self.search)
-
-        def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
-            found = self._search([rows[place] for place in places], options)
+    def _search_distinct(
+        self, rows: Sequence[TranslationRow], options: SearchOptions
+    ) -> list[list[Candidate]]:
+        def search(places: Sequence[int], chosen: SearchOptions) -> list[list[Hypothesis]]:
+            found = self._search([rows[place] for place in places], chosen)
             return to_hypotheses(found, self._target, self.min_score)
 
-        found = search(range(len(rows)), asked)
+        found = search(range(len(rows)), as_many_as_kept(options))
         return [
             [Candidate(one.ids, one.score, one.log_probability) for one in own]
-            for own in filled_up(found, asked, self._limits.hypothesis, search)
+            for own in filled_up(found, options, self._limits.hypothesis, search)
         ]
 
     def _search(
-        self, rows: Sequence[TranslationRow], search: SearchOptions
+        self, rows: Sequence[TranslationRow], options: SearchOptions
     ) -> list[list[Candidate]]:
-        found: dict[int, list[Candidate]] = {}
-        for places in groups_of(rows):
-            options = as_many_as_kept(rows[places[0]].adapt(search))
-            engine = self._engine_for([rows[place].begins for place in places])
-            prefixes = [rows[place].prefix for place in places]
-            results = engine.search(
-                [rows[place].source for place in places],
-                options,
-                prefixes if any(prefixes) else None,
-            )
-            found.update(zip(places, results, strict=True))
-        return [found[place] for place in range(len(rows))]
+        prefixes = [row.prefix for row in rows]
+        return self._engine_for([row.begins for row in rows]).search(
+            [row.source for row in rows], options, prefixes if any(prefixes) else None
+        )
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
         targets = [[*row.begins.target, *row.target] for row in rows]

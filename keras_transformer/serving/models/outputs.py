@@ -14,8 +14,7 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import ANY_BYTES, Request, most_hypotheses
-from keras_transformer.translation.by_sentence import join_hypotheses
-from keras_transformer.translation.results import pad_states, to_hypotheses
+from keras_transformer.translation.results import join_hypotheses, pad_states, to_hypotheses
 from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]

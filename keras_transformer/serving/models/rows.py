@@ -3,7 +3,7 @@ request may set for each row.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,18 +73,6 @@ class PairRow(NamedTuple):
     source: Sequence[int]
     target: Sequence[int]
     begins: Begins = Begins()
-
-
-def sizes_of(row: Any) -> tuple[int, ...]:
-    """Returns the numbers that a row's time grows with: its lengths and its own limits.
-
-    Args:
-        row: A text, or a tuple of what a model reads; of two rows for the same function the sizes
-            can be compared one by one.
-    """
-    parts = row if isinstance(row, tuple) else (row,)
-    sizes = (len(part) if isinstance(part, Sized) else part for part in parts)
-    return tuple(size for size in sizes if isinstance(size, int))
 
 
 class Request(NamedTuple):

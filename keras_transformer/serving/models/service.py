@@ -17,9 +17,14 @@ from keras_transformer.serving.journal import UNKNOWN, Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.reading import RequestReader
 from keras_transformer.serving.models.rows import Arrays, Own, own_of, placed
-from keras_transformer.serving.models.running import before, run_rows, stream_passage, stream_row
+from keras_transformer.serving.models.running import (
+    RequestReader,
+    before,
+    run_rows,
+    stream_passage,
+    stream_row,
+)
 from keras_transformer.serving.models.served import Served, Streaming, explaining, streaming
 from keras_transformer.serving.models.versioning.versions import (
     Asked,

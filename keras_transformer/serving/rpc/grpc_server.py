@@ -26,8 +26,7 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.judgements import Judgement, judge
 from keras_transformer.serving.models.outputs import written
 from keras_transformer.serving.models.service import Service
-from keras_transformer.serving.models.versioning.version import LoadedVersion
-from keras_transformer.serving.models.versioning.versions import Asked
+from keras_transformer.serving.models.versioning.versions import Asked, LoadedVersion
 from keras_transformer.serving.rpc.examples import example_texts
 from keras_transformer.serving.rpc.grpc_exchange import Arrived, answering
 from keras_transformer.serving.rpc.grpc_keys import KeyInterceptor

@@ -29,7 +29,7 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.versioning.version import LoadedVersion, VersionStatus
+from keras_transformer.serving.models.versioning.versions import LoadedVersion, VersionStatus
 from keras_transformer.serving.rpc.grpc_server import GrpcServer, start_grpc
 from keras_transformer.serving.settings import ServeOptions
 

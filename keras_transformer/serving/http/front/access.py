@@ -1,4 +1,11 @@
-"""Access control of the REST side: web pages of other origins (CORS) and API keys."""
+"""Access control of the REST side: host names and the `X-Forwarded-*` headers of trusted proxies,
+web pages of other origins (CORS), and API keys.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -6,13 +13,87 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from keras_transformer.serving.api_keys import ApiKeys
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER, error_response
-from keras_transformer.serving.http.front.names import HEALTH
 from keras_transformer.serving.journal import UNKNOWN
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.settings import ServeOptions
 
 _PREFLIGHT_SECONDS = 600
 _ALLOWED_HEADERS = f"Authorization, Content-Encoding, Content-Type, {TIMEOUT_HEADER}"
+# Probes ask by an address of their own and have no key; they learn one word.
+_HEALTH = ("/healthz", "/readyz")
+_LOOPBACK = ("localhost", "*.localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?", re.ASCII)
+_PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+_FORWARDED = b"x-forwarded-"
+
+
+class HostNames:
+    """Refuses requests for other hosts, and passes on the scheme, host and path prefix that clients
+    see.
+
+    Args:
+        app: The application.
+        service: Counts what is refused.
+        options: Their `host`, `allowed_hosts`, `root_path` and `forwarded_allow_ips`, the proxies
+            whose headers count.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, options: ServeOptions) -> None:
+        self._app, self._service, self._root = app, service, options.root_path
+        self._hosts = options.allowed_hosts or _default_hosts(options.host)
+        self._trusts_all = "*" in options.forwarded_allow_ips
+        self._networks = [
+            ipaddress.ip_network(one, strict=False)
+            for one in options.forwarded_allow_ips
+            if one != "*"
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes one request on."""
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        root = self._root
+        if (self._trusts_all or self._networks) and self._trusts(scope):
+            root = _apply(scope) or root
+        if root:
+            scope["root_path"] = root
+            # A proxy may have taken the prefix away, or have left it there.
+            if scope["path"] == root:
+                scope["path"] += "/"
+            elif not scope["path"].startswith(root + "/"):
+                scope["path"] = root + scope["path"]
+        try:
+            with self._service.refusals("rest", UNKNOWN):
+                # What counts is the Host that came, not the one that a proxy's header names.
+                self._check(hosts, scope)
+        except ServingError as error:
+            await error_response(error)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check(self, hosts: Sequence[str], scope: Scope) -> None:
+        if len(hosts) != 1 and (hosts or scope["http_version"] != "1.0"):
+            message = f"a request must have one Host header, got {len(hosts)}."
+            raise ServingError(Code.INVALID_ARGUMENT, message)
+        is_health = scope["path"].removeprefix(scope["root_path"]) in _HEALTH
+        if "*" in self._hosts or is_health or not hosts:
+            return
+        name = _host_name(hosts[0])
+        if not any(_matches(name, pattern) for pattern in self._hosts):
+            raise ServingError(
+                Code.PERMISSION_DENIED,
+                f"the host {name!r} is not allowed on this server: add it with --allowed-hosts.",
+            )
+
+    def _trusts(self, scope: Scope) -> bool:
+        if self._trusts_all:
+            return True
+        try:
+            client = ipaddress.ip_address(scope["client"][0])
+        except (TypeError, ValueError):
+            return False
+        # A server that listens for both kinds sees IPv4 written as IPv6.
+        client = getattr(client, "ipv4_mapped", None) or client
+        return any(client in network for network in self._networks)
 
 
 class Access:
@@ -82,9 +163,50 @@ class Access:
         return send_with_origin
 
 
+def _apply(scope: Scope) -> str:
+    """Applies a proxy's scheme and host, and returns its prefix; what is malformed is ignored."""
+    found = {
+        name.removeprefix(_FORWARDED): value.decode("latin-1").partition(",")[0].strip()
+        for name, value in reversed(scope["headers"])
+        if name.startswith(_FORWARDED)
+    }
+    if found.get(b"proto", "").lower() in ("http", "https"):
+        scope["scheme"] = found[b"proto"].lower()
+    host = found.get(b"host", "")
+    if _HOST.fullmatch(host):
+        others = [header for header in scope["headers"] if header[0] != b"host"]
+        scope["headers"] = [(b"host", host.encode()), *others]
+    prefix = found.get(b"prefix", "").rstrip("/")
+    return prefix if _PREFIX.fullmatch(prefix) else ""
+
+
+def _host_name(host: str) -> str:
+    """Returns the name in a Host header, without port, brackets and a final dot."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().removesuffix(".")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if pattern.startswith("*."):
+        return name.endswith(pattern[1:])
+    return name == pattern
+
+
+def _default_hosts(host: str) -> Sequence[str]:
+    """Returns the names of a server on the loopback interface, or `*` for any other."""
+    try:
+        found = socket.getaddrinfo(host, None)
+        addresses = [ipaddress.ip_address(one[4][0]) for one in found]
+    except (OSError, ValueError):
+        return ("*",)
+    is_loopback = all(address.is_loopback for address in addresses)
+    return (*_LOOPBACK, host.lower()) if is_loopback else ("*",)
+
+
 def _is_open(path: str) -> bool:
     """Returns whether a path needs no key: health, and the files of the page, which asks for it."""
-    return path in HEALTH or path == "/" or path.startswith("/page/")
+    return path in _HEALTH or path == "/" or path.startswith("/page/")
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes:

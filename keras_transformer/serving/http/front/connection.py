@@ -77,7 +77,8 @@ class Connection(HttpToolsProtocol):
         joining = _Joining(transport, self.loop, self._watch_reading)
         super().connection_made(joining)  # type: ignore[arg-type]
         self._expect_request()
-        if not self._gate.let_in(self, self.connections):
+        are_few = len(self.connections) < self._gate.few_connections
+        if not (are_few or self._gate.let_in(self, self.connections)):
             self._refuse(503, "too many connections are open: try again later.")
 
     def connection_lost(self, exc: Exception | None) -> None:

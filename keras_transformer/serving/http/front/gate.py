@@ -49,6 +49,7 @@ class Gate:
         header_bytes: Most bytes of a request's line and headers, and of its trailers.
         header_seconds: Seconds within which they must have arrived.
         head_refusal: The status and the message for a head that is too large.
+        few_connections: While there are fewer, every one may stay.
     """
 
     def __init__(self, header_bytes: int, header_seconds: float, journal: Journal) -> None:
@@ -61,6 +62,7 @@ class Gate:
         self._journal = journal
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most_files = most - min(_SPARE_FILES, most // 8)
+        self.few_connections = self._most_files // 2
         self._told = -math.inf
 
     def let_in(self, new: Waiting, connections: Collection[Any]) -> bool:
@@ -70,7 +72,7 @@ class Gate:
             new: The new one.
             connections: All that are open.
         """
-        if len(connections) < self._most_files // 2 or _open_files() <= self._most_files:
+        if len(connections) < self.few_connections or _open_files() <= self._most_files:
             return True
         self._tell()
         waiting = [one for one in connections if one is not new and one.is_waiting]

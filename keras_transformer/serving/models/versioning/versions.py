@@ -1,14 +1,19 @@
-"""The loaded versions of a model.
+"""The versions of a model: the state of each that clients are told, and those that are loaded, with
+their users.
 
-Its directory is checked at intervals: complete new versions that policy or labels select are
-loaded, and those that they replace are unloaded.
+The model's directory is checked at intervals: complete new versions that policy or labels select
+are loaded, and those that they replace are unloaded.
 """
 
 import asyncio
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.path_kinds import describe_path
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
@@ -20,16 +25,78 @@ from keras_transformer.serving.models.versioning.directories import (
     find_versions,
     stamp_of,
 )
-from keras_transformer.serving.models.versioning.version import (
-    LoadedVersion,
-    State,
-    VersionStatus,
-    return_freed_memory,
-)
+from keras_transformer.serving.models.versioning.freed_memory import return_freed_memory
 
 # A version's number or its label; None for the newest.
 Asked = int | str | None
+State = Literal["START", "LOADING", "AVAILABLE", "UNLOADING", "END"]
 Load = Callable[[Path], Served]
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionStatus:
+    """The state of one version of a model.
+
+    Attributes:
+        version: Its number.
+        state: As in TensorFlow Serving.
+        error: Why it could not be loaded; None if nothing went wrong.
+    """
+
+    version: int
+    state: State
+    error: str | None = None
+
+
+class LoadedVersion:
+    """A model that takes requests.
+
+    Attributes:
+        name: The model's name.
+        number: Its version.
+        model: The model.
+        batcher: Hands rows to it.
+    """
+
+    def __init__(self, name: str, number: int, model: Served, batcher: Batcher) -> None:
+        self.name, self.number, self.model, self.batcher = name, number, model, batcher
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+
+    def signature(self, name: str) -> Signature:
+        """Returns a signature by name, the default one if the name is "".
+
+        Raises:
+            ServingError: There is no signature of that name.
+        """
+        signatures = self.model.signatures
+        try:
+            return signatures[name or DEFAULT_SIGNATURE]
+        except KeyError:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f'Serving signature name: "{name}" not found in signature def; there are '
+                f"{', '.join(signatures)}.",
+            ) from None
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Keeps the model loaded within the `with` block."""
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def close(self) -> None:
+        """Waits until the model is no longer in use, then releases it."""
+        await self._unused.wait()
+        self.batcher.close()
+        self.model.close()
 
 
 class Versions:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.serving.models.versioning import versions
-from keras_transformer.serving.models.versioning.version import return_freed_memory
+from keras_transformer.serving.models.versioning.freed_memory import return_freed_memory
 
 BLOCK, BLOCKS = 100_000, 600
 

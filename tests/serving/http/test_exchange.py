@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.serving.errors import ServingError
-from keras_transformer.serving.http.bodies import BodyReader
+from keras_transformer.serving.http.exchange import BodyReader
 
 LIMIT = 10_000
 
