@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.runtime.loop.draws import draw
+from keras_transformer.runtime.loop.one_by_one import draw
 from keras_transformer.search.options import SearchOptions
 
 
