@@ -168,8 +168,9 @@ def test_patience_ends_training_and_the_best_is_kept_and_saved(start, tmp_path: 
 
 def test_translations_that_get_no_better_end_training(start, tmp_path: Path, capsys) -> None:
     # Nothing is learnt, so that the first round stays the best.
-    settings = {"early_stopping": "bleu", "patience": 2, "learning_rate": 1e-9, "max_steps": 40}
+    settings: dict[str, Any] = {"early_stopping": "bleu", "patience": 2, "learning_rate": 1e-9, "max_steps": 40}
     settings |= {"bleu_sentences": 1, "average_checkpoints": 1, "checkpoint_steps": 1}
+    settings["corpus"] = Corpus(Pairs(LINES, LINES, "w"), Pairs(["ab"], ["ab"], "w"))
     start(**settings)
     record = read_record(tmp_path)
     assert record["history"]["step"] == [1, 2, 3]
