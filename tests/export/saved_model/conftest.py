@@ -203,7 +203,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     warnings = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
     headers = ["-isystem", tf.sysconfig.get_include()]
     libraries = [f"-L{library}", "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]
-    command = [compiler, *warnings, *headers, str(source), "-o", str(built), *libraries]
+    # It reads a gigabyte of symbols in a fifth of the time that the default linker takes.
+    linker = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
+    command = [compiler, *warnings, *headers, str(source), "-o", str(built), *linker, *libraries]
     subprocess.run([*command, f"-Wl,-rpath,{library}"], check=True)
     return built
 
