@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory) -> dict[str, Path]:
     """Finished runs of one update: "masked-lm" and "causal-lm"."""
     folder = tmp_path_factory.mktemp("runs")
