@@ -291,7 +291,7 @@ def _outputs_of(model: Any, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
 @functools.cache
 def _graph_of(model: Any) -> Any:
     ids = {name: tf.TensorSpec((None, None), tf.int32, name=name) for name in model.input}
-    return tf.function(model.__call__, input_signature=[ids])
+    return tf.function(model.__call__, autograph=False, input_signature=[ids])
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,8 @@ def logits_of(model: Transformer, source: Any, target: Any) -> np.ndarray:
 def graph_of(model: Transformer) -> Any:
     """The model as one graph for any batch and length, which makes many small calls quick."""
     ids = tf.TensorSpec((None, None), tf.int32)
-    return tf.function(model.__call__, input_signature=[{"source_ids": ids, "target_ids": ids}])
+    signature = [{"source_ids": ids, "target_ids": ids}]
+    return tf.function(model.__call__, autograph=False, input_signature=signature)
 
 
 def feed(source: Any, target: Any) -> dict[str, tf.Tensor]:
