@@ -18,7 +18,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.vocabulary_size import MOST_PIECES
-from keras_transformer.training.recipes import Recipe, recipe_of
+from keras_transformer.training.recipes import Recipe, nearest_preset, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.texts.options import TextOptions
@@ -56,18 +56,10 @@ def presets_of(task: str) -> list[str]:
 
 def recipe_preset(run: RunOptions) -> str:
     """Returns the preset whose recipe a run follows: its own, or that of the size to start from."""
-    family = FAMILIES[run.task]
     if run.preset is not None:
         return run.preset
-    begun = RunDirectory(run.init).load_config() if run.init is not None else None
-    if not isinstance(begun, family):
-        return presets_of(run.task)[0]
-    width, size = begun.model_dim, max(begun.special_ids.highest + 1, 100)
-
-    def distance(name: str) -> int:
-        return abs(family.preset(name, vocab_size=size).model_dim - width)
-
-    return min(presets_of(run.task), key=distance)
+    begun = None if run.init is None else RunDirectory(run.init).load_config()
+    return nearest_preset(FAMILIES[run.task], begun)
 
 
 def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:

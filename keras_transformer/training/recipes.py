@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import PRESETS, TransformerConfig
 
 # The rule of the vocabulary stands where texts are counted, and belongs to these.
 from keras_transformer.text.vocabulary_size import (
@@ -28,6 +28,7 @@ _WARM_UP_OF_A_RUN = 4
 __all__ = [
     "FITTED",
     "MOST_PIECES",
+    "NO_OPTIONS",
     "RECIPES",
     "Recipe",
     "averaged_checkpoints",
@@ -37,6 +38,7 @@ __all__ = [
     "denoising",
     "epochs",
     "fine_tuning",
+    "nearest_preset",
     "recipe_of",
     "round_steps",
     "unfreeze_steps",
@@ -51,6 +53,7 @@ class Recipe:
 
     Args:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
+        dropout: What the model's is while it learns, unless it is given; None for the config's.
     """
 
     epochs: int = 30
@@ -66,15 +69,19 @@ class Recipe:
     average_checkpoints: int = 5
     final_model: Literal["auto", "average", "best"] = "auto"
     rehearsal: float = 0.0
+    dropout: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Returns the options that do not depend on the corpus."""
         values = asdict(self)
-        return {name: values[name] for name in values if name not in FITTED}
+        return {name: values[name] for name in values if name not in (*FITTED, *NO_OPTIONS)}
 
 
 # What a plan takes from the corpus, too, and not from the recipe alone.
 FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_checkpoints")
+
+# What a recipe says of other things than the options of training.
+NO_OPTIONS = ("least_updates", "dropout")
 
 _SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
 # The smallest model has less to overfit with.
@@ -130,14 +137,35 @@ _CLASSIFIER: dict[str, Any] = {
     "average_checkpoints": 1,
     "final_model": "average",
 }
-_CLASSIFIER_FROM_NOTHING: dict[str, Any] = {"epochs": 10, "least_updates": 1000}
+_CLASSIFIER_FROM_NOTHING: dict[str, Any] = {"epochs": 10, "least_updates": 1000, "dropout": None}
 _CLASSIFIERS: dict[str, Recipe] = {
-    "bert-tiny": replace(_SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024),
+    "bert-tiny": replace(
+        _SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024, dropout=0.3
+    ),
     "bert-base": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00003, batch_tokens=4096),
     "bert-large": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00002, batch_tokens=4096),
 }
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
 _SMALL_WIDTH = 256
+
+
+def nearest_preset(family: Any, begun: Any = None) -> str:
+    """Returns the size whose recipe a run follows that names none.
+
+    Args:
+        family: The class of the config of what is trained.
+        begun: The config of the run that it starts from, whose width decides; the family's
+            smallest size if there is none, or of another family.
+    """
+    presets = PRESETS if family is TransformerConfig else family.presets
+    if not isinstance(begun, family):
+        return next(iter(presets))
+    size = max(begun.special_ids.highest + 1, 100)
+
+    def distance(name: str) -> int:
+        return abs(family.preset(name, vocab_size=size).model_dim - begun.model_dim)
+
+    return min(presets, key=distance)
 
 
 def recipe_of(task: str, preset: str, *, has_weights: bool = False, adapts: bool = False) -> Recipe:
@@ -152,7 +180,9 @@ def recipe_of(task: str, preset: str, *, has_weights: bool = False, adapts: bool
     if task == "denoising":
         return denoising(preset)
     if task in _READING:
-        return classifier(preset, has_weights=has_weights, adapts=adapts)
+        recipe = classifier(preset, has_weights=has_weights, adapts=adapts)
+        # Of the others nobody measured it.
+        return recipe if task == "classify" else replace(recipe, dropout=None)
     return RECIPES[preset]
 
 
@@ -167,7 +197,9 @@ def classifier(preset: str, *, has_weights: bool = False, adapts: bool = False) 
     recipe = _CLASSIFIERS[preset]
     if not has_weights:
         recipe = replace(recipe, **_CLASSIFIER_FROM_NOTHING)
-    return replace(recipe, learning_rate=5 * recipe.learning_rate) if adapts else recipe
+    return (
+        replace(recipe, learning_rate=5 * recipe.learning_rate, dropout=None) if adapts else recipe
+    )
 
 
 def denoising(preset: str) -> Recipe:

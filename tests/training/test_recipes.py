@@ -78,6 +78,17 @@ def test_a_classifier_learns_longer_from_nothing_than_from_an_encoder() -> None:
     assert (scratch.epochs, scratch.least_updates) > (tuned.epochs, tuned.least_updates)
 
 
+@pytest.mark.parametrize("task", ["classify", "tag", "embed"])
+@pytest.mark.parametrize("adapts", [False, True])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_a_small_encoder_drops_more_where_all_of_it_learns_few_labels(
+    task: str, adapts: bool, has_weights: bool
+) -> None:
+    recipe = recipes.recipe_of(task, "bert-tiny", has_weights=has_weights, adapts=adapts)
+    tunes_all = task == "classify" and has_weights and not adapts
+    assert recipe.dropout == (0.3 if tunes_all else None)
+
+
 def test_settings_are_what_does_not_depend_on_the_corpus() -> None:
     settings = Recipe(r_drop=2.0).settings()
     assert settings["r_drop"] == 2 and settings["final_model"] == "auto"

@@ -14,6 +14,7 @@ from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.recipes import (
     FITTED,
+    NO_OPTIONS,
     RECIPES,
     Recipe,
     classifier,
@@ -34,7 +35,7 @@ DEMO_TRAINING: dict[str, Any] = {
 }
 DEMO_MODEL = {"dropout": 0.1}
 # Their defaults depend on the preset or the kind of data.
-_RECIPE_FIELDS = [field.name for field in fields(Recipe) if field.name != "least_updates"]
+_RECIPE_FIELDS = [field.name for field in fields(Recipe) if field.name not in NO_OPTIONS]
 # In place of numbers, where a translation's --init has several.
 _FINE_TUNING: dict[str, Any] = {
     "epochs": 10,

@@ -31,7 +31,8 @@ def plan_lines(
     if data.target_tokenizer is not data.source_tokenizer:
         sizes.append(data.target_tokenizer.vocab_size)
     pieces = " and ".join(f"{size:,}" for size in sizes)
-    yield f"plan: a vocabulary of {pieces} pieces, {model.count_params():,} parameters"
+    size = f"{model.count_params():,} parameters"
+    yield f"plan: a vocabulary of {pieces} pieces, {size}, dropout {model.config.dropout:g}"
     passes = f"{pace.total / pace.epoch:.3g} epochs of {pace.epoch:,}"
     yield (
         f"plan: {pace.total:,} updates ({passes}) by batches of {plan.batch_tokens:,} tokens; the "

@@ -15,7 +15,7 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import Recipe, recipe_of
+from keras_transformer.training.recipes import Recipe, nearest_preset, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint
@@ -107,17 +107,18 @@ def train_texts(
     start = StartingPoint.open(known, init, vocab_size)
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
+    trained = start.run.load_config() if start.run else None
     if recipe is None:
         recipe = recipe_of(
             task,
-            preset or kind.default_preset,
+            preset or nearest_preset(kind.family, trained),
             has_weights=start.has_weights,
             adapts=options.lora_rank > 0,
         )
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
-    trained = start.run.load_config() if start.run else None
+    overrides = {**_recipe_fields(recipe, place, resume=resume), **(overrides or {})}
     begun = trained if preset is None else None
     model_config = partial(
         text_model_config,
@@ -144,3 +145,11 @@ def train_texts(
     return run_training(
         run_task, place, options, recipe, callbacks, resume=resume, dry_run=dry_run, verbose=verbose
     )
+
+
+def _recipe_fields(recipe: Recipe, place: RunDirectory, *, resume: bool) -> dict[str, Any]:
+    """Returns the fields of the config that a recipe decides; of a run to resume, those it has."""
+    if recipe.dropout is None:
+        return {}
+    goes_on = resume and place.has_checkpoints
+    return {"dropout": place.load_config().dropout if goes_on else recipe.dropout}
