@@ -36,6 +36,7 @@ __all__ = [
     "characters_a_piece",
     "classifier",
     "denoising",
+    "dropout",
     "epochs",
     "fine_tuning",
     "nearest_preset",
@@ -53,7 +54,7 @@ class Recipe:
 
     Args:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
-        dropout: What the model's is while it learns, unless it is given; None for the config's.
+        dropout: What a small model's is while it learns, unless it is given; None for the config's.
     """
 
     epochs: int = 30
@@ -200,6 +201,19 @@ def classifier(preset: str, *, has_weights: bool = False, adapts: bool = False) 
     return (
         replace(recipe, learning_rate=5 * recipe.learning_rate, dropout=None) if adapts else recipe
     )
+
+
+def dropout(recipe: Recipe, begun: Any) -> float | None:
+    """Returns what a trained model drops while it learns a task; None for its config's dropout.
+
+    A wide one that has learnt from much text loses by more.
+
+    Args:
+        recipe: That of the run.
+        begun: The trained model's config; None of a model from nothing.
+    """
+    is_small = begun is not None and begun.model_dim <= _SMALL_WIDTH
+    return recipe.dropout if is_small else None
 
 
 def denoising(preset: str) -> Recipe:

@@ -80,13 +80,23 @@ def test_a_classifier_learns_longer_from_nothing_than_from_an_encoder() -> None:
 
 @pytest.mark.parametrize("task", ["classify", "tag", "embed"])
 @pytest.mark.parametrize("adapts", [False, True])
-@pytest.mark.parametrize("has_weights", [False, True])
+@pytest.mark.parametrize("width", [None, 128, 384])
 def test_a_small_encoder_drops_more_where_all_of_it_learns_few_labels(
-    task: str, adapts: bool, has_weights: bool
+    task: str, adapts: bool, width: int | None
 ) -> None:
-    recipe = recipes.recipe_of(task, "bert-tiny", has_weights=has_weights, adapts=adapts)
-    tunes_all = task == "classify" and has_weights and not adapts
-    assert recipe.dropout == (0.3 if tunes_all else None)
+    begun = width and EncoderConfig.preset("bert-tiny", vocab_size=50, model_dim=width)
+    preset = recipes.nearest_preset(EncoderConfig, begun)
+    recipe = recipes.recipe_of(task, preset, has_weights=width is not None, adapts=adapts)
+    drops = task == "classify" and width == 128 and not adapts
+    assert recipes.dropout(recipe, begun) == (0.3 if drops else None)
+
+
+def test_the_nearest_size_of_a_family_has_the_recipe_of_a_trained_model() -> None:
+    sizes = {64: "bert-tiny", 448: "bert-tiny", 512: "bert-base", 2048: "bert-large"}
+    for width, preset in sizes.items():
+        begun = EncoderConfig(vocab_size=50, model_dim=width, num_heads=4)
+        assert recipes.nearest_preset(EncoderConfig, begun) == preset
+    assert recipes.nearest_preset(DecoderConfig, begun) == "gpt2-tiny"
 
 
 def test_settings_are_what_does_not_depend_on_the_corpus() -> None:

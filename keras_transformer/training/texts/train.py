@@ -15,7 +15,7 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import Recipe, nearest_preset, recipe_of
+from keras_transformer.training.recipes import Recipe, dropout, nearest_preset, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint
@@ -118,7 +118,12 @@ def train_texts(
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
-    overrides = {**_recipe_fields(recipe, place, resume=resume), **(overrides or {})}
+    rate = dropout(recipe, trained)
+    if rate is not None:
+        # A run to resume keeps its own.
+        goes_on = resume and place.has_checkpoints
+        begun_rate = place.load_config().dropout if goes_on else rate
+        overrides = {"dropout": begun_rate, **(overrides or {})}
     begun = trained if preset is None else None
     model_config = partial(
         text_model_config,
@@ -145,11 +150,3 @@ def train_texts(
     return run_training(
         run_task, place, options, recipe, callbacks, resume=resume, dry_run=dry_run, verbose=verbose
     )
-
-
-def _recipe_fields(recipe: Recipe, place: RunDirectory, *, resume: bool) -> dict[str, Any]:
-    """Returns the fields of the config that a recipe decides; of a run to resume, those it has."""
-    if recipe.dropout is None:
-        return {}
-    goes_on = resume and place.has_checkpoints
-    return {"dropout": place.load_config().dropout if goes_on else recipe.dropout}

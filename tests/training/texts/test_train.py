@@ -74,6 +74,35 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert not {"perplexity", "token_accuracy"} & {*record["history"]}
 
 
+@pytest.mark.usefixtures("few_updates")
+@pytest.mark.parametrize("asked", [{}, {"overrides": {"dropout": 0.1}}])
+def test_a_tuned_classifier_drops_as_its_recipe_unless_told_and_keeps_it_when_resumed(
+    asked: dict[str, Any], runs: dict[str, Path], tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"init": runs["masked-lm"], **asked}
+    options = {"checkpoint_steps": 1, "max_length": 32}
+    place = tmp_path / "labels"
+    first = train_texts(
+        "classify", LABELLED, place, options=TrainOptions(max_steps=1, **options), **given
+    )
+    rate = 0.1 if asked else 0.3
+    assert first.model.config.dropout == rate
+    # As if an older version had begun it.
+    for name in ("config.json", "training.json"):
+        text = (place / name).read_text()
+        (place / name).write_text(text.replace(f'"dropout": {rate}', '"dropout": 0.1'))
+    (place / "model.keras").unlink()
+    resumed = train_texts(
+        "classify",
+        LABELLED,
+        place,
+        resume=True,
+        options=TrainOptions(max_steps=2, **options),
+        **given,
+    )
+    assert resumed.model.config.dropout == 0.1
+
+
 @pytest.mark.exhaustive
 def test_a_resumed_run_of_next_sentences_is_the_unbroken_one(start, tmp_path: Path) -> None:
     asked = {"text_options": TextOptions(next_sentence=True)}
