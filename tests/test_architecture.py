@@ -85,7 +85,7 @@ SHARED = {
 }
 SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.artefact.encoder_signatures",
-    "keras_transformer.artefact.generator_signatures",
+    "keras_transformer.artefact.search_signatures",
     "keras_transformer.artefact.signatures",
     "keras_transformer.config.families",
     "keras_transformer.text.joined_lines",

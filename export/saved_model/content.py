@@ -56,6 +56,23 @@ class Content(Protocol):
         requests: A request for each of them, which the version is checked with.
     """
 
+    @classmethod
+    def make(
+        cls, model: Any, source: Tokenizer, target: Tokenizer, settings: Settings
+    ) -> "Content":
+        """Checks everything against the model.
+
+        Args:
+            model: A model of the family.
+            source: Its tokenizer; of two, that of the source side.
+            target: Its tokenizer of the target side; `source` itself if there is one for both.
+            settings: What the user chose.
+
+        Raises:
+            TypeError: An option is unknown or of the wrong type.
+            ValueError: An option is out of range, or something does not fit the model.
+        """
+
     @property
     def model(self) -> Any:
         """The Keras model."""
@@ -73,23 +90,3 @@ class Content(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Returns what `export.json` says of the choices, as plain JSON values."""
-
-
-class ContentMaker(Protocol):
-    """Makes the content of one family."""
-
-    def __call__(
-        self, model: Any, source: Tokenizer, target: Tokenizer, settings: Settings
-    ) -> Content:
-        """Returns the content.
-
-        Args:
-            model: A model of the family.
-            source: Its tokenizer; of two, that of the source side.
-            target: Its tokenizer of the target side; `source` itself if there is one for both.
-            settings: What the user chose.
-
-        Raises:
-            TypeError: An option is unknown or of the wrong type.
-            ValueError: An option is out of range, or something does not fit the model.
-        """

@@ -9,7 +9,7 @@ from typing import Protocol
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
-from keras_transformer.export.saved_model.translation import Found
+from keras_transformer.export.saved_model.searches import Found
 from keras_transformer.search.distinct import as_many_as_kept, wider_searches
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor

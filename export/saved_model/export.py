@@ -22,11 +22,10 @@ try:
         check_operators,
         live_answers,
     )
-    from keras_transformer.export.saved_model.content import Content, ContentMaker, Settings
+    from keras_transformer.export.saved_model.content import Content, Settings
     from keras_transformer.export.saved_model.encoder.content import EncoderContent
-    from keras_transformer.export.saved_model.generator.content import GeneratorContent
     from keras_transformer.export.saved_model.requests import SignatureInputs
-    from keras_transformer.export.saved_model.translation_content import TranslationContent
+    from keras_transformer.export.saved_model.search_content import SearchContent
     from keras_transformer.export.saved_model.unoptimized import unoptimized
     from keras_transformer.export.saved_model.warmup import can_write_warmup, write_warmup
     from keras_transformer.text.graph_tokenizer import can_be_read_in_graphs
@@ -41,7 +40,6 @@ from keras_transformer.export.saved_model.settings import (
     SignatureKind,
     check_settings,
 )
-from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runs.finished_run import load_run
@@ -52,10 +50,6 @@ from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import with_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 
-_MAKERS: tuple[tuple[type, ContentMaker], ...] = (
-    (EncoderOnly, EncoderContent.make),
-    (DecoderOnly, GeneratorContent.make),
-)
 _PACKAGES = ("tensorflow", "tensorflow-text", "keras")
 
 
@@ -141,7 +135,8 @@ def export_saved_model(
         min_score=min_score,
         options=dict(search),
     )
-    content = _maker_for(model)(model, source, target, chosen)
+    kind: type[Content] = EncoderContent if isinstance(model, EncoderOnly) else SearchContent
+    content = kind.make(model, source, target, chosen)
     final = base / str(version)
     with placed(final, mark=DESCRIPTION_FILE, overwrite=overwrite) as temporary:
         _write(content, temporary, base.name, chosen.kind, progress)
@@ -159,13 +154,6 @@ def _open(
     if tokenizer is None:
         raise TypeError("a model needs its tokenizer: give tokenizer=..., or a run's directory.")
     return run_or_model, tokenizer, target_tokenizer or tokenizer
-
-
-def _maker_for(model: Any) -> ContentMaker:
-    """Returns what makes the content of a model's family."""
-    # Anything else is refused by the checks of a translator.
-    found = (make for family, make in _MAKERS if isinstance(model, family))
-    return next(found, TranslationContent.make)
 
 
 def _write(

@@ -13,7 +13,7 @@ from keras_transformer.tensors import Tensor
 def read_rows(
     ids: Tensor,
     vocab_size: int,
-    limit: Tensor | int,
+    limit: int | None,
     special_ids: SpecialIds,
     *,
     kept: Collection[int] = (),
@@ -24,7 +24,7 @@ def read_rows(
         ids: int32 `(batch, length)`, of any values. A row ends at its first padding.
         vocab_size: Size of the vocabulary; ids outside it, and special ones, become unknown,
             or eos if the vocabulary has no unknown.
-        limit: Most tokens of a row; longer rows are cut.
+        limit: Most tokens of a row; longer rows are cut. None for no limit.
         special_ids: The vocabulary's special ids.
         kept: Special ids that a row may hold.
 

@@ -29,14 +29,29 @@ def requests_for(signatures: Mapping[str, Signature], values: Values) -> dict[st
     }
 
 
-def translation_values(source: Tokenizer, target: Tokenizer) -> Values:
-    """Returns values for the inputs of a translation model.
+def values_for(source: Tokenizer, target: Tokenizer, *, masks: bool = False) -> Values:
+    """Returns values for the inputs that hold texts, ids or options of a search.
 
     Args:
-        source: Tokenizer of the source side.
-        target: Tokenizer of the target side.
+        source: The model's tokenizer; of two, that of the source side.
+        target: Its tokenizer of the target side; `source` itself if there is one for both.
+        masks: Whether each text ends with a mask, which the vocabulary must have.
     """
-    return {**_texts(source, target), **_ids(source, target), **_own_options()}
+    texts, ids = _texts_and_ids(source, masks=masks)
+    targets, target_ids = _texts_and_ids(target)
+    begins = [row[:1] for row in _rows(target)]
+    return {
+        **{(name, "string"): texts for name in ("text", "prompt", "source")},
+        **{(name, "string"): texts[::-1] for name in ("question", "second_text")},
+        **{(name, "int32"): ids for name in ("token_ids", "prompt_ids", "source_ids")},
+        **{(name, "int32"): ids[::-1] for name in ("question_ids", "second_ids")},
+        ("target", "string"): targets,
+        ("target_ids", "int32"): target_ids,
+        ("target_prefix", "string"): _as_bytes(target.decode(begins)),
+        ("target_prefix", "int32"): target_ids[:, :1],
+        ("max_length", "int32"): np.array([16, 8, 8], np.int32),
+        ("length_penalty", "float32"): np.array([0.6, 0.0, 1.0], np.float32),
+    }
 
 
 def language_values(marks: SentenceMarks) -> Values:
@@ -55,58 +70,13 @@ def prompt_values(prompts: Mapping[str, str]) -> Values:
     return {("prompt_name", "string"): _as_bytes(["", names[0], names[-1]])}
 
 
-def single_values(tokenizer: Tokenizer, *, masks: bool = False) -> Values:
-    """Returns values for the inputs of a model with one stack.
-
-    Args:
-        tokenizer: Its tokenizer.
-        masks: Whether each text ends with a mask, which the vocabulary must have.
-    """
-    rows = _rows(tokenizer)
+def _texts_and_ids(tokenizer: Tokenizer, *, masks: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    rows, mask = _rows(tokenizer), tokenizer.special_ids.mask
     texts = tokenizer.decode(rows)
-    mask = tokenizer.special_ids.mask
     if masks and mask is not None:
         rows = [[*row, mask] for row in rows]
         texts = [f"{text} {tokenizer.subwords.piece(mask)}" for text in texts]
-    pad = tokenizer.special_ids.pad
-    strings = _as_bytes(texts)
-    return {
-        ("text", "string"): strings,
-        ("prompt", "string"): strings,
-        ("question", "string"): strings[::-1],
-        ("second_text", "string"): strings[::-1],
-        ("token_ids", "int32"): _pad(rows, pad),
-        ("prompt_ids", "int32"): _pad(rows, pad),
-        ("question_ids", "int32"): _pad(rows[::-1], pad),
-        ("second_ids", "int32"): _pad(rows[::-1], pad),
-        **_own_options(),
-    }
-
-
-def _texts(source: Tokenizer, target: Tokenizer) -> Values:
-    sources, targets, prefixes = (
-        _as_bytes(tokenizer.decode(rows))
-        for tokenizer, rows in (
-            (source, _rows(source)),
-            (target, _rows(target)),
-            (target, [row[:1] for row in _rows(target)]),
-        )
-    )
-    named = {"text": sources, "source": sources, "target": targets, "target_prefix": prefixes}
-    return {(name, "string"): value for name, value in named.items()}
-
-
-def _ids(source: Tokenizer, target: Tokenizer) -> Values:
-    sources, targets = (_pad(_rows(one), one.special_ids.pad) for one in (source, target))
-    named = {"source_ids": sources, "target_ids": targets, "target_prefix": targets[:, :1]}
-    return {(name, "int32"): value for name, value in named.items()}
-
-
-def _own_options() -> Values:
-    return {
-        ("max_length", "int32"): np.array([16, 8, 8], np.int32),
-        ("length_penalty", "float32"): np.array([0.6, 0.0, 1.0], np.float32),
-    }
+    return _as_bytes(texts), _pad(rows, tokenizer.special_ids.pad)
 
 
 def _rows(tokenizer: Tokenizer) -> list[list[int]]:

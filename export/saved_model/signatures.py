@@ -1,9 +1,9 @@
-"""The signatures of a translator's SavedModel, which clients of TensorFlow Serving call: text to
+"""The signatures of a SavedModel that searches, which clients of TensorFlow Serving call: text to
 text, or ids to ids. Axis 0 of every input and output is the batch.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -14,252 +14,272 @@ from keras_transformer.artefact.signatures import (
     TensorSpec,
 )
 from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
-from keras_transformer.export.saved_model.id_rows import read_rows
-from keras_transformer.export.saved_model.translation import Found, Translation
+from keras_transformer.export.saved_model.id_rows import last_tokens, read_rows
+from keras_transformer.export.saved_model.searches import Found, Generation, Searches, Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 
 Outputs = dict[str, Tensor]
+# What a function of `Searches` takes.
+Rows = tuple[Tensor, ...]
 
 
-class IdSignatures:
-    """Signatures from ids to ids, without operators from outside TensorFlow.
+class SearchSignatures:
+    """Signatures from ids to ids, without operators from outside TensorFlow; or from text to text,
+    with the tokenizers in the graph, and that of the best result from ids to ids.
 
     Ids have no begin and end tokens, and padding after a row's end. Ids that are out of range or
-    special count as unknown; sources longer than `max_source_length` are cut.
+    special count as unknown. What is longer than the searches allow is cut.
 
     Args:
-        translation: The functions that they call.
+        searches: The functions that they call.
+        source: Tokenizes what is searched for; None to take ids.
+        target: Tokenizes prefixes and given results, and detokenizes what is found; None likewise.
         min_score: Log-probability a token below which confidence is low, if known.
     """
 
-    def __init__(self, translation: Translation, min_score: float | None = None) -> None:
-        self._translation = translation
-        self._min_score = min_score
-
-    def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
-        """Returns the signatures as concrete functions, by name; they are as declared."""
-        functions: dict[str, Callable[..., Outputs]] = {
-            "translate_ids": self.translate_ids,
-            "translate_n_best": self.translate_n_best,
-            "score": self.score,
-            "encode": self.encoder_states,
-            "translate_with_options": self.translate_with_options,
-            "translate_between": self.translate_between,
-        }
-        made = traced(functions, declared)
-        return {DEFAULT_SIGNATURE: made["translate_ids"], **made}
-
-    def translate_ids(self, source_ids: Tensor) -> Outputs:
-        """The best translation of each source."""
-        return best_ids(self._translation.search(*self._source(source_ids)))
-
-    def translate_between(
-        self, source_ids: Tensor, source_language: Tensor, target_language: Tensor
-    ) -> Outputs:
-        """The best translation of each source, between languages of its own."""
-        rows, *_ = self._source(source_ids)
-        marks = self._translation.languages.between(source_language, target_language)
-        return best_ids(self._translation.search(rows, *marks))
-
-    def translate_n_best(self, source_ids: Tensor) -> Outputs:
-        """The N best translations of each source, best first."""
-        found = self._translation.search(*self._source(source_ids))
-        found = found.best(self._translation.options.num_hypotheses)
-        return {
-            **found._asdict(),
-            **_flags(found, self._min_score, self._translation.special_ids.pad),
-        }
-
-    def score(self, source_ids: Tensor, target_ids: Tensor) -> Outputs:
-        """How probable the model finds given translations; long ones are cut as sources are."""
-        limit = self._translation.max_target_length
-        score, total = self._translation.score(
-            *self._source(source_ids), self._target(target_ids, limit)
-        )
-        return {"score": score, "log_probability": total}
-
-    def encoder_states(self, source_ids: Tensor) -> Outputs:
-        """The encoder's states of each source."""
-        states, mask = self._translation.encoder_states(*self._source(source_ids))
-        return {"encoder_states": states, "mask": mask}
-
-    def translate_with_options(
-        self, source_ids: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
-    ) -> Outputs:
-        """The best translation of each source, with its own limit, length penalty and prefix."""
-        limit = self._translation.options.max_length
-        prefixes = self._target(target_prefix, limit)
-        found = self._translation.search_with_options(
-            *self._source(source_ids), max_length, length_penalty, prefixes
-        )
-        return best_ids(found)
-
-    def _source(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns rows and the marks of the default languages."""
-        config, limit = self._translation.model.config, self._translation.max_source_length
-        rows = read_rows(ids, config.source_vocab_size, limit, config.special_ids)
-        return rows, *self._translation.languages.default(rows)
-
-    def _target(self, ids: Tensor, limit: int) -> Tensor:
-        config = self._translation.model.config
-        return read_rows(ids, config.target_vocab_size, limit, config.special_ids)
-
-
-class TextSignatures:
-    """Signatures from text to text, with the tokenizers in the graph; and `translate_ids`.
-
-    Texts longer than `max_source_length` tokens are cut.
-
-    Args:
-        translation: The functions that they call.
-        source: Tokenizes sources.
-        target: Tokenizes prefixes and targets, and detokenizes translations.
-        min_score: Log-probability a token below which confidence is low, if known.
-    """
+    verb: ClassVar[str]
+    text: ClassVar[str]  # The output that has the best text.
 
     def __init__(
         self,
-        translation: Translation,
-        source: GraphTokenizer,
-        target: GraphTokenizer,
+        searches: Searches,
+        source: GraphTokenizer | None = None,
+        target: GraphTokenizer | None = None,
         min_score: float | None = None,
     ) -> None:
-        self._translation = translation
-        self._min_score = min_score
+        self._searches = searches
         self._source = source
-        self._target = target
+        self._target: Any = target
+        self._min_score = min_score
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the signatures as concrete functions, by name; they are as declared."""
-        functions: dict[str, Callable[..., Outputs]] = {
-            DEFAULT_SIGNATURE: self.translate,
-            "translate_n_best": self.translate_n_best,
+        return traced(self._functions(), declared)
+
+    def _functions(self) -> dict[str, Callable[..., Outputs]]:
+        by_ids = self if self._target is None else type(self)(self._searches)
+        return {
+            DEFAULT_SIGNATURE: self.best,
+            self.verb: self.best,
+            f"{self.verb}_ids": by_ids.best,
+            f"{self.verb}_n_best": self.n_best,
+            f"{self.verb}_with_options": self.with_options,
             "score": self.score,
-            "encode": self.encoder_states,
-            "translate_ids": IdSignatures(self._translation).translate_ids,
-            "translate_with_options": self.translate_with_options,
-            "translate_between": self.translate_between,
         }
-        return traced(functions, declared)
 
-    def translate(self, text: Tensor) -> Outputs:
-        """The best translation of each text."""
-        return self._best_text(self._translation.search(*self._read_source(text)))
+    def best(self, given: Tensor, *languages: Tensor) -> Outputs:
+        """The best result of each row, between languages of its own if there are any."""
+        rows = self._read(given, *languages)
+        return self._best(given, rows, self._searches.search(*rows))
 
-    def translate_between(
-        self, text: Tensor, source_language: Tensor, target_language: Tensor
-    ) -> Outputs:
-        """The best translation of each text, between languages of its own."""
-        rows = self._read_source(text, (source_language, target_language))
-        return self._best_text(self._translation.search(*rows))
-
-    def translate_n_best(self, text: Tensor) -> Outputs:
-        """The N best translations of each text, best first."""
-        rows, batch = self._read_source(text), tf.shape(text)[0]
+    def n_best(self, given: Tensor) -> Outputs:
+        """The N best results of each row, best first."""
+        rows, options = self._read(given), self._searches.options
+        if self._target is None:
+            found = self._searches.search(*rows).best(options.num_hypotheses)
+            return {**found._asdict(), **self._flags(found)}
 
         def search(places: Tensor, options: SearchOptions) -> TextsFound:
-            own = (tf.gather(part, places) for part in rows)
-            found = self._translation.search_by(options, *own)
-            count, length = found.ids.shape[1:]
-            texts = self._write(tf.reshape(found.ids, (-1, length)))
-            return tf.reshape(texts, (-1, count)), found
+            own = tuple(tf.gather(part, places) for part in rows)
+            found = self._searches.search_by(options, *own)
+            return self._texts(tf.gather(given, places), own, found.ids), found
 
-        texts, found = filled_up(search, batch, self._translation.options)
+        texts, found = filled_up(search, tf.shape(given)[0], options)
         return {
-            "translations": texts,
+            f"{self.text}s": texts,
             "scores": found.scores,
             "log_probabilities": found.log_probabilities,
-            **_flags(found, self._min_score, self._translation.special_ids.pad),
+            **self._flags(found),
         }
 
-    def score(self, source: Tensor, target: Tensor) -> Outputs:
-        """How probable the model finds given translations; long ones are cut as sources are."""
-        limit = self._translation.max_target_length
-        score, total = self._translation.score(
-            *self._read_source(source), self._read_target(target, limit)
-        )
-        return {"score": score, "log_probability": total}
-
-    def encoder_states(self, text: Tensor) -> Outputs:
-        """The encoder's states of each text."""
-        states, mask = self._translation.encoder_states(*self._read_source(text))
-        return {"encoder_states": states, "mask": mask}
-
-    def translate_with_options(
-        self, text: Tensor, max_length: Tensor, length_penalty: Tensor, target_prefix: Tensor
+    def with_options(
+        self, given: Tensor, max_length: Tensor, length_penalty: Tensor, *prefix: Tensor
     ) -> Outputs:
-        """The best translation of each text, with its own limit, length penalty and prefix."""
-        prefixes = self._read_target(target_prefix, self._translation.options.max_length)
-        found = self._translation.search_with_options(
-            *self._read_source(text), max_length, length_penalty, prefixes
-        )
-        return self._best_text(found)
+        """The best result of each row, with its own limit, length penalty and prefix."""
+        rows = self._begun(self._read(given), *prefix)
+        found = self._searches.search_with_options(*rows, max_length, length_penalty)
+        return self._best(given, rows, found)
 
-    def _best_text(self, found: Found) -> Outputs:
-        return {"translation": self._write(found.ids[:, 0]), "score": found.scores[:, 0]}
+    def score(self, *given: Tensor) -> Outputs:
+        """How probable the model finds given results."""
+        numbers = self._searches.score(*self._scored(*given))
+        return dict(zip(("score", "log_probability", "perplexity"), numbers, strict=True))
 
-    def _read_source(
-        self, texts: Tensor, codes: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns ids int32 `(batch, length)` of texts `(batch,)`, cut and padded, and their marks.
+    def _best(self, given: Tensor, rows: Rows, found: Found) -> Outputs:
+        if self._target is None:
+            return {
+                "ids": found.ids[:, 0],
+                "score": found.scores[:, 0],
+                "log_probability": found.log_probabilities[:, 0],
+            }
+        texts = self._texts(given, rows, found.ids[:, :1])
+        return {self.text: texts[:, 0], "score": found.scores[:, 0]}
+
+    def _flags(self, found: Found) -> Outputs:
+        """Tells of each hypothesis whether its confidence is low, as `confidence.is_low` does."""
+        if self._min_score is None:
+            return {}
+        pad = self._searches.special_ids.pad
+        lengths = tf.math.count_nonzero(found.ids != pad, axis=2, dtype=tf.int32) + 1
+        token_scores = found.log_probabilities / tf.cast(lengths, tf.float32)
+        is_there = found.log_probabilities > LOWEST
+        return {"low_confidence": is_there & (token_scores < self._min_score)}
+
+    def _read(self, given: Tensor, *codes: Tensor) -> Rows:
+        """Returns the rows to search for."""
+        raise NotImplementedError
+
+    def _begun(self, rows: Rows, *prefix: Tensor) -> Rows:
+        """Returns rows whose results begin with prefixes, if there are any."""
+        return rows
+
+    def _scored(self, *given: Tensor) -> Rows:
+        """Returns the rows to score."""
+        raise NotImplementedError
+
+    def _texts(self, given: Tensor, rows: Rows, ids: Tensor) -> Tensor:
+        """Returns the texts of results: string `(batch, N)`.
 
         Args:
-            texts: The texts; a tag at the beginning of one wins over its code.
-            codes: Those of each text's language and of that to translate into.
+            given: string `(batch,)`, what was searched for.
+            rows: What the model has read of it.
+            ids: int32 `(batch, N, max_length)`.
         """
-        limit, languages = self._translation.max_source_length, self._translation.languages
-        texts, tags = languages.read_tags(texts)
-        rows = self._source.tokenize(texts)[:, :limit].to_tensor(self._source.special_ids.pad)
-        if codes is None and not languages.knows_tags:
-            return rows, *languages.default(rows)
-        source, target = codes or (tf.fill(tf.shape(tags), ""),) * 2
-        return rows, *languages.between(source, tf.where(tags == "", target, tags))
+        raise NotImplementedError
 
-    def _read_target(self, texts: Tensor, limit: int) -> Tensor:
-        return self._target.tokenize(texts)[:, :limit].to_tensor(self._target.special_ids.pad)
+    def _rows(
+        self, given: Tensor, reader: GraphTokenizer | None, vocab_size: int, limit: int | None
+    ) -> Tensor:
+        """Returns ids int32 `(batch, length)` of texts or ids, cut and padded."""
+        special_ids = self._searches.special_ids
+        if reader is None:
+            return read_rows(given, vocab_size, limit, special_ids)
+        return reader.tokenize(given)[:, :limit].to_tensor(special_ids.pad)
 
     def _write(self, ids: Tensor) -> Tensor:
         """Returns texts `(rows,)` of ids `(rows, length)`."""
         return self._target.detokenize(tf.RaggedTensor.from_tensor(ids))
 
 
-def _flags(found: Found, min_score: float | None, pad: int) -> Outputs:
-    """Tells of each hypothesis whether its confidence is low, as `confidence.is_low` does."""
-    if min_score is None:
-        return {}
-    lengths = tf.math.count_nonzero(found.ids != pad, axis=2, dtype=tf.int32) + 1
-    token_scores = found.log_probabilities / tf.cast(lengths, tf.float32)
-    is_there = found.log_probabilities > LOWEST
-    return {"low_confidence": is_there & (token_scores < min_score)}
+class TranslationSignatures(SearchSignatures):
+    """The signatures of a translator."""
+
+    verb = "translate"
+    text = "translation"
+
+    _searches: Translation
+
+    def _functions(self) -> dict[str, Callable[..., Outputs]]:
+        more = {"translate_between": self.best, "encode": self.encoder_states}
+        return {**super()._functions(), **more}
+
+    def encoder_states(self, given: Tensor) -> Outputs:
+        """The encoder's states of each source."""
+        *source, _ = self._read(given)
+        states, mask = self._searches.encoder_states(*source)
+        return {"encoder_states": states, "mask": mask}
+
+    def _read(self, given: Tensor, *codes: Tensor) -> Rows:
+        """Returns the ids of sources and the marks of both languages.
+
+        Args:
+            given: Texts or ids; a tag at the beginning of a text wins over its code.
+            codes: Those of each row's language and of that to translate into; the default's if
+                there are none.
+        """
+        languages, config = self._searches.languages, self._searches.model.config
+        tags = None
+        if self._source is not None:
+            given, tags = languages.read_tags(given)
+        limit = self._searches.max_source_length
+        rows = self._rows(given, self._source, config.source_vocab_size, limit)
+        if not codes and (tags is None or not languages.knows_tags):
+            return rows, *languages.default(rows)
+        source, target = codes or (tf.fill(tf.shape(tags), ""),) * 2
+        if tags is not None:
+            target = tf.where(tags == "", target, tags)
+        return rows, *languages.between(source, target)
+
+    def _begun(self, rows: Rows, *prefix: Tensor) -> Rows:
+        return self._followed(rows, *prefix, limit=self._searches.options.max_length)
+
+    def _scored(self, *given: Tensor) -> Rows:
+        source, target = given
+        limit = self._searches.max_target_length
+        return self._followed(self._read(source), target, limit=limit)
+
+    def _followed(self, rows: Rows, given: Tensor, *, limit: int) -> Rows:
+        """Returns rows with ids or texts of translations, which are cut, behind their marks."""
+        *source, marks = rows
+        size = self._searches.model.config.target_vocab_size
+        return *source, tf.concat([marks, self._rows(given, self._target, size, limit)], axis=1)
+
+    def _texts(self, given: Tensor, rows: Rows, ids: Tensor) -> Tensor:
+        count, length = ids.shape[1:]
+        return tf.reshape(self._write(tf.reshape(ids, (-1, length))), (-1, count))
 
 
-def best_ids(found: Found) -> Outputs:
-    """Returns the best hypothesis of each row."""
-    return {
-        "ids": found.ids[:, 0],
-        "score": found.scores[:, 0],
-        "log_probability": found.log_probabilities[:, 0],
-    }
+class GenerationSignatures(SearchSignatures):
+    """The signatures of a decoder alone. Of a longer prompt the model sees the end alone; of a text
+    to be scored the beginning.
+    """
+
+    verb = "generate"
+    text = "text"
+
+    _searches: Generation
+
+    def _read(self, given: Tensor, *codes: Tensor) -> Rows:
+        limit, special_ids = self._searches.max_prompt_length, self._searches.special_ids
+        return (last_tokens(self._whole(given), limit, special_ids),)
+
+    def _scored(self, *given: Tensor) -> Rows:
+        [text] = given
+        return (self._whole(text, self._searches.max_text_length),)
+
+    def _whole(self, given: Tensor, limit: int | None = None) -> Tensor:
+        size = self._searches.model.config.vocab_size
+        return self._rows(given, self._source, size, limit)
+
+    def _texts(self, given: Tensor, rows: Rows, ids: Tensor) -> Tensor:
+        """Returns each prompt, as it was given, with each of its continuations."""
+        count = ids.shape[1]
+        known = tf.repeat(rows[0], count, axis=0)
+        whole = tf.concat([known, tf.reshape(ids, (-1, ids.shape[2]))], axis=1)
+        # What the continuation adds to the prompt's own text, with the space between the two.
+        texts = self._write(whole)
+        lengths = tf.strings.length(texts)
+        begun = tf.minimum(tf.strings.length(self._write(known)), lengths)
+        added = tf.strings.substr(texts, begun, lengths - begun)
+        before = tf.repeat(given, count)
+        spaced = tf.strings.regex_full_match(before, r"(?s)|.*\s")
+        added = tf.where(spaced, tf.strings.regex_replace(added, "^ +", ""), added)
+        return tf.reshape(before + added, (-1, count))
 
 
 def traced(
     functions: Mapping[str, Callable[..., Outputs]], declared: Mapping[str, Signature]
 ) -> dict[str, Any]:
-    """Returns the graphs of those functions that are declared, by name."""
-    return {
-        name: trace(function, declared[name])
-        for name, function in functions.items()
-        if name in declared
-    }
+    """Returns the graphs of the declared functions, by name. Signatures that differ by name alone
+    share one.
+    """
+    graphs: dict[tuple[Any, ...], Any] = {}
+    made = {}
+    for name, signature in declared.items():
+        key = (functions[name], signature.inputs, signature.outputs)
+        if key not in graphs:
+            graphs[key] = _trace(functions[name], signature)
+        made[name] = graphs[key]
+    return made
 
 
-def trace(function: Callable[..., Outputs], signature: Signature) -> Any:
-    """Returns a function's graph, with the declared inputs and outputs."""
+def _trace(function: Callable[..., Outputs], signature: Signature) -> Any:
+    """Returns a function's graph, with the declared inputs, in their order, and outputs."""
 
     def declared(**inputs: Tensor) -> Outputs:
-        outputs = function(**inputs)
+        outputs = function(*(inputs[spec.name] for spec in signature.inputs))
         return {spec.name: _as_declared(outputs[spec.name], spec) for spec in signature.outputs}
 
     specs = {

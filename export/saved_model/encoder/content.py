@@ -23,7 +23,7 @@ from keras_transformer.export.saved_model.requests import (
     SignatureInputs,
     prompt_values,
     requests_for,
-    single_values,
+    values_for,
 )
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -46,7 +46,7 @@ class EncoderContent:
     def make(
         cls, model: EncoderOnly, source: Tokenizer, target: Tokenizer, settings: Settings
     ) -> "EncoderContent":
-        """Checks everything against the model, as `ContentMaker` says."""
+        """As `Content.make`."""
         check_inputs(model, source, target)
         count = _num_hypotheses(model, settings)
         longest = _longest_text(model, settings.max_source_length)
@@ -74,7 +74,7 @@ class EncoderContent:
     @property
     def requests(self) -> dict[str, SignatureInputs]:
         """A request for each signature."""
-        values = single_values(self.tokenizer, masks=self._fills_masks)
+        values = values_for(self.tokenizer, self.tokenizer, masks=self._fills_masks)
         return requests_for(self.declared, {**values, **prompt_values(self.model.config.prompts)})
 
     def trace(self, module: tf.Module) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.export.saved_model.encoder.answers import EncoderAnswers, Read
 from keras_transformer.export.saved_model.id_rows import read_rows, row_lengths
-from keras_transformer.export.saved_model.signatures import Outputs, trace
+from keras_transformer.export.saved_model.signatures import Outputs, traced
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
@@ -274,11 +274,8 @@ def _traced(
     functions: Mapping[str, Callable[..., Outputs]], declared: Mapping[str, Signature], ending: str
 ) -> dict[str, Any]:
     """Returns the graphs of the declared functions; the default has that of the head."""
-    made = {
-        name: trace(functions[name.removesuffix(ending)], signature)
-        for name, signature in declared.items()
-        if name != DEFAULT_SIGNATURE
+    named = {
+        name: functions[name.removesuffix(ending)] for name in declared if name != DEFAULT_SIGNATURE
     }
-    if DEFAULT_SIGNATURE in declared:
-        return {DEFAULT_SIGNATURE: next(iter(made.values())), **made}
-    return made
+    head = {DEFAULT_SIGNATURE: next(iter(named.values()))} if DEFAULT_SIGNATURE in declared else {}
+    return traced({**head, **named}, declared)

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.generator_signatures import (
-    GeneratorSizes,
-    generator_text_signatures,
-)
+from keras_transformer.artefact.search_signatures import AnswerSizes, generator_text_signatures
 from keras_transformer.artefact.signatures import (
     DEFAULT_SIGNATURE,
     LOWEST,
@@ -121,8 +118,7 @@ class ServedGenerator:
         # What is shorter leaves room for the shortest continuation that may be returned.
         shortest = dataclasses.replace(search, max_length=max(1, search.min_length))
         self._longest_prompt = self._generator.longest_prompt(shortest)
-        sizes = GeneratorSizes(max_length=search.max_length)
-        declared = generator_text_signatures(sizes)
+        declared = generator_text_signatures(AnswerSizes(max_length=search.max_length))
         # The rows of all requests are texts.
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
         own = self.signatures["generate_with_options"]

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from keras_transformer import __version__
-from keras_transformer.artefact.signatures import AnswerSizes, Signature, server_signatures
+from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
 from keras_transformer.serving.http.openapi_schemas import schemas
 from keras_transformer.serving.models.judgements import Judgement

@@ -9,12 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from keras_transformer.artefact.files import ArtefactFiles
-from keras_transformer.artefact.signatures import (
-    LOWEST,
-    AnswerSizes,
-    Signature,
-    server_signatures,
-)
+from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
+from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.runtime.engine import Engine

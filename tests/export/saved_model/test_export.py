@@ -15,9 +15,10 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.export import export_saved_model
 from keras_transformer.export.saved_model import export as export_module
-from keras_transformer.export.saved_model import signatures, translation_content
+from keras_transformer.export.saved_model import search_content
 from keras_transformer.export.saved_model.checks import check_answers, check_operators, live_answers
-from keras_transformer.export.saved_model.translation import Translation
+from keras_transformer.export.saved_model.searches import Translation
+from keras_transformer.export.saved_model.signatures import SearchSignatures
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
@@ -31,8 +32,7 @@ def small_model(make_model: Callable[..., Any]) -> Any:
 @pytest.fixture
 def save_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves graphs and checks out: for tests of what stands beside the graph."""
-    for kind in (signatures.IdSignatures, signatures.TextSignatures):
-        monkeypatch.setattr(kind, "make", lambda self, declared: {})
+    monkeypatch.setattr(SearchSignatures, "make", lambda self, declared: {})
     monkeypatch.setattr(tf.saved_model, "save", lambda *arguments, **options: None)
     monkeypatch.setattr(export_module, "live_answers", lambda *arguments: {})
     monkeypatch.setattr(export_module, "check_operators", lambda *arguments: [])
@@ -117,7 +117,7 @@ def test_a_bfloat16_model_is_exported_in_float32(
         written.append(model)
         return Translation(model, *others)
 
-    monkeypatch.setattr(translation_content, "Translation", remember)
+    monkeypatch.setattr(search_content, "Translation", remember)
     keras.config.set_dtype_policy("mixed_bfloat16")
     model = make_model(model_dim=8, feed_forward_dim=8, num_heads=1, num_decoder_layers=1)
     export_saved_model(model, tmp_path / "demo", tokenizer=tokenizer)

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_transformer.artefact.signatures import (
+from keras_transformer.artefact.search_signatures import (
     AnswerSizes,
-    Signature,
-    TensorSpec,
     id_signatures,
     server_signatures,
     text_signatures,
 )
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 
 DTYPES = {7: "string", 3: "int32", 1: "float32", 10: "bool"}
 

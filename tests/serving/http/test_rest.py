@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import requests
 
-from keras_transformer.artefact.signatures import AnswerSizes, server_signatures
+from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
 from keras_transformer.search.options import SearchOptions
 
 DTYPES = {"string": "DT_STRING", "int32": "DT_INT32", "float32": "DT_FLOAT", "bool": "DT_BOOL"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_transformer.artefact.signatures import AnswerSizes, text_signatures
+from keras_transformer.artefact.search_signatures import AnswerSizes, text_signatures
 from keras_transformer.serving.http.json_tensors import write_outputs
 from keras_transformer.serving.models import outputs as outputs_file
 from keras_transformer.serving.models.outputs import written

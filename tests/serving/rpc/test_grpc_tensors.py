@@ -11,12 +11,8 @@ import tensorflow as tf
 from hypothesis import strategies as st
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-from keras_transformer.artefact.signatures import (
-    AnswerSizes,
-    Signature,
-    TensorSpec,
-    server_signatures,
-)
+from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
+from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.rpc.grpc_tensors import to_array, to_proto, to_signature_def
 

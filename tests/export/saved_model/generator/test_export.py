@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_transformer.artefact.generator_signatures import (
-    GeneratorSizes,
+from keras_transformer.artefact.search_signatures import (
+    AnswerSizes,
     generator_id_signatures,
     generator_text_signatures,
 )
@@ -46,7 +46,7 @@ def test_the_signatures_are_as_declared(serve_decoder: Callable[..., Any], kind:
         for name, one in read_graph(served.path).signature_def.items()
         if name != "__saved_model_init_op"
     }
-    sizes = GeneratorSizes(
+    sizes = AnswerSizes(
         num_hypotheses=served.search.get("num_hypotheses", 1),
         max_length=served.search["max_length"],
     )

@@ -1,1 +1,0 @@
-"""SavedModels of decoders alone."""
