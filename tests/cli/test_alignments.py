@@ -61,7 +61,7 @@ def test_parts_without_a_space_between_them_share_a_word(
 ) -> None:
     language = "en" if line.isascii() else "zh"
     sentences = SentenceTranslator(WordByWord({}), language=language)
-    parts = sentences._splitter.split(line).parts
+    parts = sentences._split(line).parts
     translator = WordByWord(dict(zip(parts, translations, strict=True)))
     aligning = AligningTranslator(SentenceTranslator(translator, language=language))
     [[(hypothesis, found)]] = aligning.translate([line], SearchOptions())
