@@ -48,6 +48,11 @@ class ServingError(Exception):
         return self.code.http_status
 
 
+def refusal(message: str) -> ServingError:
+    """Returns the error for a request that cannot be answered as it is."""
+    return ServingError(Code.INVALID_ARGUMENT, message)
+
+
 def encodable(text: str) -> str:
     r"""Returns a text that UTF-8 can encode: half a surrogate pair becomes its escape, `\ud800`."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

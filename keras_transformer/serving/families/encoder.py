@@ -17,13 +17,8 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Sig
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.search.model_limits import LongTexts
-from keras_transformer.serving.families.text_rows import (
-    check_lengths,
-    cuts_of,
-    grid,
-    refusal,
-    texts_of,
-)
+from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.models.inputs import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import (
     Outputs,
     check_states,
@@ -173,7 +168,7 @@ class ServedEncoder:
         # A tagger reads word by word, which may take more tokens.
         count = self._encoder.tag_lengths if name == "tag" else self._encoder.text_lengths
         lengths, limit = count(texts), self._encoder.max_text_length
-        cuts = cuts_of("text", lengths, limit)
+        cuts = _cuts_of("text", lengths, limit)
         if not self._cuts:
             check_lengths("text", lengths, limit)
         if name == "encode":
@@ -214,7 +209,7 @@ class ServedEncoder:
         lengths = [sum(pair) for pair in zip(*counted, strict=True)]
         # Between the two there are further end tokens.
         limit -= self._encoder.config.pair_separators
-        cuts = cuts_of(f"{first} and {second}", lengths, limit)
+        cuts = _cuts_of(f"{first} and {second}", lengths, limit)
         if not self._cuts:
             check_lengths(f"{first} and {second}", lengths, limit)
         return Request(rows, cuts=cuts)
@@ -255,7 +250,7 @@ class ServedEncoder:
         return {
             "label": strings([one.label for one in results]),
             "probability": floats([one.probability for one in results]),
-            "labels": grid([labels] * len(results), len(labels)),
+            "labels": _grid([labels] * len(results), len(labels)),
             "probabilities": np.array(probabilities, np.float32).reshape(-1, len(labels)),
         }
 
@@ -266,8 +261,8 @@ class ServedEncoder:
         flat = [words for row in tokens for words in row]
         scores = [filled([one.score for one in row], count, LOWEST) for row in results]
         return {
-            "texts": grid([[one.text for one in row] for row in results], count),
-            "tokens": grid(flat, masks).reshape(len(results), count, masks),
+            "texts": _grid([[one.text for one in row] for row in results], count),
+            "tokens": _grid(flat, masks).reshape(len(results), count, masks),
             "scores": np.array(scores, np.float32).reshape(-1, count),
         }
 
@@ -280,8 +275,8 @@ def _write_tags(results: Sequence[Sequence[Any]]) -> Outputs:
     columns = max(map(len, results), default=0)
     probabilities = [filled([one.probability for one in row], columns, 0.0) for row in results]
     return {
-        "tokens": grid([[one.word for one in row] for row in results], columns),
-        "tags": grid([[one.tag for one in row] for row in results], columns),
+        "tokens": _grid([[one.word for one in row] for row in results], columns),
+        "tags": _grid([[one.tag for one in row] for row in results], columns),
         "probabilities": np.array(probabilities, np.float32).reshape(len(results), columns),
     }
 
@@ -295,3 +290,20 @@ def _write_spans(results: Sequence[Any]) -> Outputs:
         "last": np.array(lasts, np.int32),
         "score": np.array([max(one.score, LOWEST) for one in results], np.float32),
     }
+
+
+def _cuts_of(name: str, lengths: Sequence[int], limit: int | None) -> list[str]:
+    """Returns the log's messages about texts that are cut; arguments are as for
+    `check_lengths`.
+    """
+    return [
+        f"row {number} of {name} was cut: it has {length} tokens, {limit} are read."
+        for number, length in enumerate(lengths)
+        if limit is not None and length > limit
+    ]
+
+
+def _grid(rows: Sequence[Sequence[str]], columns: int) -> npt.NDArray[np.object_]:
+    """Returns rows of texts as an array of bytes `(rows, columns)`, filled up with empty ones."""
+    flat = [text for row in rows for text in filled(row, columns, "")]
+    return strings(flat).reshape(len(rows), columns)

@@ -12,7 +12,6 @@ from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.search_signatures import AnswerSizes, generator_text_signatures
 from keras_transformer.artefact.signatures import (
     DEFAULT_SIGNATURE,
-    LOWEST,
     Signature,
     TensorSpec,
 )
@@ -22,8 +21,9 @@ from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_prov
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions, search_options
-from keras_transformer.serving.families.text_rows import check_lengths, grid, refusal, texts_of
-from keras_transformer.serving.models.outputs import Outputs, filled, floats, strings
+from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.models.inputs import check_lengths, texts_of
+from keras_transformer.serving.models.outputs import Outputs, floats, grids, scores, strings
 from keras_transformer.serving.models.rows import (
     NUM_HYPOTHESES,
     SAMPLING,
@@ -206,7 +206,7 @@ class ServedGenerator:
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """As `Served.write`."""
         if signature.name == "generate_n_best":
-            return _write_n_best(results, most_hypotheses(request.rows, self.search))
+            return grids("texts", results, most_hypotheses(request.rows, self.search))
         return self._writers[signature.name](results)
 
     def stream(self, row: PromptRow, emit: Callable[[str], bool]) -> None:
@@ -257,16 +257,6 @@ class ServedGenerator:
         )
 
 
-def _write_n_best(results: Sequence[list[Hypothesis]], count: int) -> Outputs:
-    scores = [filled([one.score for one in row], count, LOWEST) for row in results]
-    totals = [filled([one.log_probability for one in row], count, LOWEST) for row in results]
-    return {
-        "texts": grid([[one.text for one in row] for row in results], count),
-        "scores": _square(scores, count),
-        "log_probabilities": _square(totals, count),
-    }
-
-
 def _write_best(results: Sequence[list[Hypothesis]]) -> Outputs:
     best = [found[0] for found in results]
     return {"text": strings([one.text for one in best]), "score": floats([o.score for o in best])}
@@ -283,12 +273,4 @@ def _write_scores(results: Sequence[Hypothesis]) -> Outputs:
     perplexities = [
         math.exp(min(-token_score(one.ids, one.log_probability), most)) for one in results
     ]
-    return {
-        "score": floats([one.score for one in results]),
-        "log_probability": floats([one.log_probability for one in results]),
-        "perplexity": floats(perplexities),
-    }
-
-
-def _square(rows: Sequence[Sequence[float]], columns: int) -> Any:
-    return floats([value for row in rows for value in row]).reshape(len(rows), columns)
+    return {**scores(results), "perplexity": floats(perplexities)}

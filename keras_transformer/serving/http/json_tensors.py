@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import refusal
 
 _INT32 = np.iinfo(np.int32)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -50,9 +50,9 @@ def read_object(body: bytes) -> dict[str, Any]:
         value = _parse(body)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise _refusal(f"JSON Parse error: {reason}") from error
+        raise refusal(f"JSON Parse error: {reason}") from error
     if not isinstance(value, dict):
-        raise _refusal(f"Request body must be a JSON object, got {_kind(value)}.")
+        raise refusal(f"Request body must be a JSON object, got {_kind(value)}.")
     return value
 
 
@@ -64,7 +64,7 @@ def check_keys(found: Iterable[str], known: Sequence[str]) -> None:
     """
     for key in found:
         if key not in known:
-            raise _refusal(f"unknown key {key!r}, expected {', '.join(known)}.")
+            raise refusal(f"unknown key {key!r}, expected {', '.join(known)}.")
 
 
 def read_predict(body: bytes) -> PredictRequest:
@@ -77,11 +77,11 @@ def read_predict(body: bytes) -> PredictRequest:
     check_keys(request, _PREDICT_KEYS)
     name = request.get("signature_name", "")
     if not isinstance(name, str):
-        raise _refusal(f"'signature_name' key must be a string value, got {_kind(name)}.")
+        raise refusal(f"'signature_name' key must be a string value, got {_kind(name)}.")
     formats = [key for key in ("instances", "inputs") if key in request]
     if len(formats) != 1:
         found = "both" if formats else "neither"
-        raise _refusal(
+        raise refusal(
             "Request body must have either 'instances' (row format) or 'inputs' (column format), "
             f"got {found}."
         )
@@ -135,7 +135,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counts = collections.Counter(name for name, _ in pairs)
         twice = next(name for name, count in counts.items() if count > 1)
-        raise _refusal(f"the key {twice!r} is given twice.")
+        raise refusal(f"the key {twice!r} is given twice.")
     return found
 
 
@@ -155,19 +155,19 @@ _LONG_NUMBERS = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 def _rows(values: Any, signature: Signature) -> dict[str, list[Any]]:
     """Turns instances into a column for each input."""
     if not isinstance(values, list):
-        raise _refusal(f"'instances' must be a list, got {_kind(values)}.")
+        raise refusal(f"'instances' must be a list, got {_kind(values)}.")
     names = [spec.name for spec in signature.required]
     if len(names) == 1 and not any(map(_is_named, values)):
         return {names[0]: values}
     for number, row in enumerate(values):
         if not _is_named(row):
-            raise _refusal(
+            raise refusal(
                 f"element {number} of 'instances' must be an object with {', '.join(names)}, got "
                 f"{_kind(row)}."
             )
         _check_names(row, signature, f"element {number} of 'instances'")
         if set(row) != set(values[0]):
-            raise _refusal(
+            raise refusal(
                 f"all elements of 'instances' must have the same keys, got {', '.join(row)} in "
                 f"element {number} and {', '.join(values[0])} in element 0."
             )
@@ -181,7 +181,7 @@ def _columns(request: PredictRequest, signature: Signature) -> Mapping[str, Any]
         _check_names(values, signature, "'inputs'")
         return values
     if len(names) > 1:
-        raise _refusal(f"'inputs' must be an object with {', '.join(names)}, got {_kind(values)}.")
+        raise refusal(f"'inputs' must be an object with {', '.join(names)}, got {_kind(values)}.")
     return {names[0]: values}
 
 
@@ -190,7 +190,7 @@ def _check_names(found: Mapping[str, Any], signature: Signature, where: str) -> 
     more = [spec.name for spec in signature.optional]
     if not set(names) <= set(found) <= {*names, *more}:
         others = f" and may have {', '.join(more)}" if more else ""
-        raise _refusal(
+        raise refusal(
             f"{where} must have {', '.join(names)}{others}, got "
             f"{', '.join(sorted(found)) or 'none'}."
         )
@@ -219,14 +219,14 @@ def _flatten(values: Any, spec: TensorSpec, depth: int, shape: list[int], flat: 
         flat.append(_leaf(values, spec))
         return
     if not isinstance(values, list):
-        raise _refusal(
+        raise refusal(
             f"{spec.name} must be a list in {len(spec.shape)} levels, got {_kind(values)} at level "
             f"{depth}."
         )
     if depth == len(shape):
         shape.append(len(values))
     elif shape[depth] != len(values):
-        raise _refusal(
+        raise refusal(
             f"{spec.name} must be rectangular, but has lists of {shape[depth]} and of "
             f"{len(values)} values side by side."
         )
@@ -247,7 +247,7 @@ def _leaf(value: Any, spec: TensorSpec) -> Any:
         if isinstance(value, int) and _INT32.min <= value <= _INT32.max:
             return value
     expected = "finite float32" if spec.dtype == "float32" else spec.dtype
-    raise _refusal(f"{spec.name} must hold {expected} values, got {_shown(value)}.")
+    raise refusal(f"{spec.name} must hold {expected} values, got {_shown(value)}.")
 
 
 def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
@@ -255,7 +255,7 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError as error:
-            raise _refusal(
+            raise refusal(
                 f"{spec.name} must be valid Unicode, got half a surrogate pair: write the "
                 'whole character, or send bytes as {"b64": "…"}.'
             ) from error
@@ -263,8 +263,8 @@ def _to_bytes(value: Any, spec: TensorSpec) -> bytes:
         try:
             return base64.b64decode(value[_BASE64_KEY], validate=True)
         except (binascii.Error, ValueError) as error:
-            raise _refusal(f"{spec.name} has a b64 value that is not base64: {error}.") from error
-    raise _refusal(f"{spec.name} must hold strings, got {_shown(value)}.")
+            raise refusal(f"{spec.name} has a b64 value that is not base64: {error}.") from error
+    raise refusal(f"{spec.name} must hold strings, got {_shown(value)}.")
 
 
 def _json_rows(array: npt.NDArray[Any]) -> list[bytes]:
@@ -307,7 +307,3 @@ def _shown(value: Any) -> str:
         return _kind(value)
     text = json.dumps(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.http.exchange import (
     BodyReader,
     JsonResponse,
@@ -68,11 +68,11 @@ def _read(body: dict[str, Any]) -> tuple[str, Any]:
         body.get("examples"),
     )
     if not isinstance(name, str):
-        raise _refusal("signature_name must be a string.")
+        raise refusal("signature_name must be a string.")
     if not isinstance(context, dict):
-        raise _refusal("context must be an object of features.")
+        raise refusal("context must be an object of features.")
     if not isinstance(examples, list):
-        raise _refusal("examples must be a list of objects, each with the feature 'text'.")
+        raise refusal("examples must be a list of objects, each with the feature 'text'.")
     texts = [
         _text(number, {**context, **example} if isinstance(example, dict) else example)
         for number, example in enumerate(examples)
@@ -82,14 +82,10 @@ def _read(body: dict[str, Any]) -> tuple[str, Any]:
 
 def _text(number: int, example: Any) -> bytes:
     if not isinstance(example, dict) or set(example) != {"text"}:
-        raise _refusal(f"example {number} must be an object with the feature 'text' alone.")
+        raise refusal(f"example {number} must be an object with the feature 'text' alone.")
     if not isinstance(example["text"], str):
-        raise _refusal(f"text of example {number} must be a string.")
+        raise refusal(f"text of example {number} must be a string.")
     try:
         return example["text"].encode()
     except UnicodeEncodeError as error:
-        raise _refusal(f"text of example {number} has half a surrogate pair.") from error
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)
+        raise refusal(f"text of example {number} has half a surrogate pair.") from error

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from keras_transformer.serving.errors import Code, ServingError, encodable
+from keras_transformer.serving.errors import ServingError, encodable, refusal
 from keras_transformer.serving.http.exchange import (
     BodyReader,
     JsonResponse,
@@ -147,17 +147,17 @@ class _Live:
 
     def _texts(self, body: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
         if names[0] not in body:
-            raise _refusal(f"the key {names[0]!r} is missing.")
+            raise refusal(f"the key {names[0]!r} is missing.")
         joins = body.pop(_JOIN, False)
         if not isinstance(joins, bool):
-            raise _refusal(f"{_JOIN} must be true or false.")
+            raise refusal(f"{_JOIN} must be true or false.")
         for name, value in body.items():
             if not isinstance(value, str):
-                raise _refusal(f"{name} must be a string.")
+                raise refusal(f"{name} must be a string.")
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                raise _refusal(f"{name} has half a surrogate pair.") from error
+                raise refusal(f"{name} has half a surrogate pair.") from error
         return {**body, "text": join_lines(body["text"])} if joins else body
 
 
@@ -170,7 +170,3 @@ def _languages(body: dict[str, str]) -> tuple[str, str]:
 def _event(data: dict[str, Any], name: str | None = None) -> str:
     event = f"event: {name}\n" if name else ""
     return f"{event}data: {encodable(json.dumps(data, ensure_ascii=False))}\n\n"
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -3,7 +3,7 @@ the signature, texts become ids, and texts that are too long are refused.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks, TaggedText
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
     Arrays,
@@ -43,7 +43,7 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
     more = [spec.name for spec in signature.optional]
     if not set(names) <= set(inputs) <= {*names, *more}:
         others = f" and may take {', '.join(more)}" if more else ""
-        raise _refusal(
+        raise refusal(
             f"{signature.name} takes the inputs {', '.join(names)}{others}, got "
             f"{', '.join(sorted(inputs)) or 'none'}."
         )
@@ -51,16 +51,16 @@ def check_inputs(signature: Signature, inputs: Arrays) -> int:
     for spec in given:
         array = inputs[spec.name]
         if array.dtype.kind != _KINDS[spec.dtype]:
-            raise _refusal(f"{spec.name} must be {spec.dtype}, got {array.dtype}.")
+            raise refusal(f"{spec.name} must be {spec.dtype}, got {array.dtype}.")
         if array.ndim != len(spec.shape):
-            raise _refusal(
+            raise refusal(
                 f"{spec.name} must have the shape {_shape_text(spec)}, got {list(array.shape)}."
             )
         _check_range(spec, array)
     sizes = {spec.name: len(inputs[spec.name]) for spec in given}
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{size} of {name}" for name, size in sizes.items())
-        raise _refusal(f"all inputs must have the same number of rows, got {found}.")
+        raise refusal(f"all inputs must have the same number of rows, got {found}.")
     return next(iter(sizes.values()))
 
 
@@ -76,7 +76,35 @@ def _check_range(spec: TensorSpec, array: npt.NDArray[Any]) -> None:
         value = array[row] if array.ndim == 1 else array[row][is_wrong[row]].ravel()[0]
         expected = "a finite number" if spec.dtype == "float32" else "an integer"
         least = "" if spec.least is None else f", at least {spec.least}"
-        raise _refusal(f"row {row} of {spec.name} must be {expected}{least}, got {value}.")
+        raise refusal(f"row {row} of {spec.name} must be {expected}{least}, got {value}.")
+
+
+def texts_of(inputs: Arrays, name: str) -> list[str]:
+    """Returns the texts of an input; bytes that are not UTF-8 become U+FFFD."""
+    return [text.decode(errors="replace") for text in inputs[name].tolist()]
+
+
+def check_lengths(
+    name: str, lengths: Iterable[int], limit: int | None, owners: Iterable[int] | None = None
+) -> None:
+    """Refuses texts that are too long.
+
+    Args:
+        name: The input's name.
+        lengths: How many tokens each text, or each part of one, has.
+        limit: Most tokens of a text or part; None if there is no limit.
+        owners: The row of the input that each part belongs to; a row is one part if None.
+
+    Raises:
+        ServingError: A text is too long; the message names its row.
+    """
+    rows = enumerate(lengths) if owners is None else zip(owners, lengths, strict=True)
+    for number, length in rows:
+        if limit is not None and length > limit:
+            raise refusal(
+                f"row {number} of {name} has {length} tokens, more than the limit of {limit}: "
+                "split the text."
+            )
 
 
 class RowReader:
@@ -201,7 +229,7 @@ class RowReader:
                 found = self._marks.read_tag(text.decode(*ANY_BYTES))
                 begins.append(self._marks.begins(source, found.language or target))
             except ValueError as error:
-                raise _refusal(f"row {number}: {error}") from error
+                raise refusal(f"row {number}: {error}") from error
             tagged.append(found)
         return tagged, begins
 
@@ -218,7 +246,7 @@ class RowReader:
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
-        self._check_lengths("text", sources, self._longest_source, owners)
+        check_lengths("text", map(len, sources), self._longest_source, owners)
         rows = []
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
             prefix, max_length, length_penalty = options[owner]
@@ -240,13 +268,13 @@ class RowReader:
             try:
                 passage = self._split(tagged.text)
             except TooManyPartsError as error:
-                raise _refusal(f"row {number} of text: {error}") from error
+                raise refusal(f"row {number} of text: {error}") from error
         return dataclasses.replace(passage, lead=tagged.tag, unknown_letters=self._unknown_letters)
 
     def _whole_texts(self, inputs: Arrays) -> Request:
         tagged, begins = self._untagged(inputs["text"].tolist())
         sources = self._source([one.text.encode(*ANY_BYTES) for one in tagged])
-        self._check_lengths("text", sources, self._longest_source)
+        check_lengths("text", map(len, sources), self._longest_source)
         return Request(self._plain_rows(sources, begins))
 
     def _plain_rows(
@@ -286,7 +314,7 @@ class RowReader:
                     for token in row[:length]
                 ]
             )
-        self._check_lengths("source_ids", rows, self._longest_source)
+        check_lengths("source_ids", map(len, rows), self._longest_source)
         _, begins = self._untagged([b""] * len(rows))
         return Request(self._plain_rows(rows, begins))
 
@@ -300,26 +328,11 @@ class RowReader:
         targets = self._target(
             [one.bare(text.decode(*ANY_BYTES)).encode(*ANY_BYTES) for one, text in pairs]
         )
-        self._check_lengths("target", targets, self._longest_target)
+        check_lengths("target", map(len, targets), self._longest_target)
         sources = self._source([one.parts[0].encode(*ANY_BYTES) for one in passages])
-        self._check_lengths("source", sources, self._longest_source)
+        check_lengths("source", map(len, sources), self._longest_source)
         return Request([PairRow(*row) for row in zip(sources, targets, begins, strict=True)])
-
-    def _check_lengths(
-        self, name: str, rows: list[list[int]], most: int, owners: Sequence[int] | None = None
-    ) -> None:
-        """Refuses rows of more than `most` tokens, naming the text that each belongs to."""
-        for number, row in zip(owners or range(len(rows)), rows, strict=True):
-            if len(row) > most:
-                raise _refusal(
-                    f"row {number} of {name} has {len(row)} tokens, more than the limit of "
-                    f"{most}: split the text."
-                )
 
 
 def _shape_text(spec: TensorSpec) -> str:
     return "[" + ", ".join("?" if size is None else str(size) for size in spec.shape) + "]"
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 
@@ -39,16 +39,12 @@ async def judge(
     """
     if kind not in loaded.model.signatures:
         names = ", ".join(loaded.model.signatures)
-        raise _refusal(f"{loaded.name} does not {kind}: call :predict with one of {names}.")
+        raise refusal(f"{loaded.name} does not {kind}: call :predict with one of {names}.")
     if signature_name not in ("", "serving_default", kind):
-        raise _refusal(f"{kind} has the signature {kind!r}, got {signature_name!r}.")
+        raise refusal(f"{kind} has the signature {kind!r}, got {signature_name!r}.")
     found = await service.predict(loaded, loaded.model.signatures[kind], {"text": texts}, **options)
     if kind == "regress":
         return found["value"].tolist()
     labels = [[label.decode() for label in row] for row in found["labels"].tolist()]
     pairs = zip(labels, found["probabilities"].tolist(), strict=True)
     return [[list(pair) for pair in zip(*row, strict=True)] for row in pairs]
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)

@@ -53,7 +53,7 @@ class ResultWriter:
             "translate_n_best": self._n_best,
             "translate_sentences": self._sentences,
             "translate_ids": self._ids,
-            "score": self._scores,
+            "score": lambda _, results: scores(results),
             "encode": self._states,
         }
 
@@ -68,8 +68,7 @@ class ResultWriter:
 
     def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         count = most_hypotheses(request.rows, self._search)
-        rows = [filled(found, count, _MISSING) for found in self._joined(request, results)]
-        return self._grids(rows, count)
+        return self._grids(list(self._joined(request, results)), count)
 
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         """Returns the best of each part, in as many columns as the text with the most parts has."""
@@ -78,19 +77,18 @@ class ResultWriter:
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
         check_size({"texts": len(best), "sentences": columns, "tokens": length})
-        rows = [filled(row, columns, _MISSING) for row in best]
-        ids = self._padding(len(rows), columns, length)
-        for row, own in zip(ids, rows, strict=True):
-            for line, one in zip(row, own, strict=True):
+        ids = self._padding(len(best), columns, length)
+        for row, own in zip(ids, best, strict=True):
+            for line, one in zip(row, own, strict=False):
                 line[: len(one.ids)] = one.ids
         sources = [filled(passage.sources, columns, "") for passage in request.passages]
         starts = [filled(passage.starts, columns, -1) for passage in request.passages]
-        shape = (len(rows), columns)
+        shape = (len(best), columns)
         return {
             "count": np.array([len(row) for row in best], np.int32),
             "sources": strings([text for row in sources for text in row]).reshape(shape),
             "starts": np.array(starts, np.int32).reshape(shape),
-            **self._grids(rows, columns),
+            **self._grids(best, columns),
             "ids": ids,
         }
 
@@ -99,16 +97,10 @@ class ResultWriter:
         ids = self._padding(len(best), self._search.max_length)
         for row, one in zip(ids, best, strict=True):
             row[: len(one.ids)] = one.ids
-        return {"ids": ids, **self._scores(request, best)}
+        return {"ids": ids, **scores(best)}
 
     def _padding(self, *shape: int) -> npt.NDArray[np.int32]:
         return np.full(shape, self._target.special_ids.pad, np.int32)
-
-    def _scores(self, _: Request, results: Sequence[Candidate]) -> Outputs:
-        return {
-            "score": floats([one.score for one in results]),
-            "log_probability": floats([one.log_probability for one in results]),
-        }
 
     def _states(self, _: Request, results: Sequence[npt.NDArray[np.float32]]) -> Outputs:
         states, mask = pad_states(results, self._model_dim)
@@ -128,16 +120,32 @@ class ResultWriter:
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""
-        flat = [one for row in rows for one in row]
-        grids: Outputs = {
-            "translations": strings([one.text for one in flat]),
-            "scores": floats([one.score for one in flat]),
-            "log_probabilities": floats([one.log_probability for one in flat]),
-        }
+        found = grids("translations", rows, columns)
         if self._min_score is not None:
             # A missing hypothesis does not count as one of low confidence.
-            grids["low_confidence"] = np.array([bool(one.low_confidence) for one in flat], bool)
-        return {name: grid.reshape(len(rows), columns) for name, grid in grids.items()}
+            flags = [[bool(one.low_confidence) for one in row] for row in rows]
+            flags = [filled(row, columns, False) for row in flags]
+            found["low_confidence"] = np.array(flags, bool).reshape(len(rows), columns)
+        return found
+
+
+def scores(results: Sequence[Candidate | Hypothesis]) -> Outputs:
+    """Returns the score and log-probability of each result."""
+    return {
+        "score": floats([one.score for one in results]),
+        "log_probability": floats([one.log_probability for one in results]),
+    }
+
+
+def grids(texts: str, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
+    """Returns texts, by that name, and scores of hypotheses, each `(rows, columns)`."""
+    every = [one for row in rows for one in filled(row, columns, _MISSING)]
+    flat: Outputs = {
+        texts: strings([one.text for one in every]),
+        "scores": floats([one.score for one in every]),
+        "log_probabilities": floats([one.log_probability for one in every]),
+    }
+    return {name: values.reshape(len(rows), columns) for name, values in flat.items()}
 
 
 async def written(outputs: Outputs, write: Callable[[], Any]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import refusal
 
 _FEATURE = "text"
 
@@ -31,14 +31,10 @@ def _text(number: int, shared: dict[str, Any], example: Any) -> bytes:
     features = {**shared, **example.features.feature}
     if set(features) != {_FEATURE}:
         found = ", ".join(sorted(features)) or "none"
-        raise _refusal(f"example {number} must have the feature {_FEATURE!r} alone, got {found}.")
+        raise refusal(f"example {number} must have the feature {_FEATURE!r} alone, got {found}.")
     values = features[_FEATURE].bytes_list.value
     if len(values) != 1:
-        raise _refusal(
+        raise refusal(
             f"{_FEATURE} of example {number} must be one string, got {len(values)} strings."
         )
     return values[0]
-
-
-def _refusal(message: str) -> ServingError:
-    return ServingError(Code.INVALID_ARGUMENT, message)
