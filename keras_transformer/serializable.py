@@ -14,6 +14,7 @@ from typing import Any
 PACKAGE = "keras_transformer"
 # Where each class stands that `register_keras_serializable(PACKAGE)` decorates.
 HOMES = {
+    "ChainHead": "layers.heads.classes",
     "ClassHead": "layers.heads.classes",
     "Decoder": "layers.decoder.stack",
     "DecoderBlock": "layers.decoder.block",
@@ -27,6 +28,7 @@ HOMES = {
     "LayerMix": "layers.heads.layer_mix",
     "LayerNorm": "layers.variants.layer_norm",
     "LearnedPositions": "layers.positions",
+    "LinearChainCRF": "layers.heads.linear_chain_crf",
     "MaskedTokenHead": "layers.heads.masked_tokens",
     "MultiHeadAttention": "layers.attention",
     "Perplexity": "training.loss.metrics",

@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from keras_transformer.artefact.entries import Graph
-from keras_transformer.artefact.graph_names import graph_file
+from keras_transformer.artefact.graph_names import CHAIN, graph_file
 from keras_transformer.artefact.manifest import sha256_of
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.inputs import AnyModel
@@ -15,6 +15,7 @@ from keras_transformer.export.onnx.form import Form
 from keras_transformer.export.onnx.graphs.native import NOT_OURS
 from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
 from keras_transformer.export.onnx.graphs.target import Target
+from keras_transformer.export.onnx.heads.chain import chain_graph
 from keras_transformer.export.onnx.quantize.precision import in_precision_spec, target_in
 
 
@@ -35,7 +36,7 @@ class GraphSet:
     def emit(self, model: AnyModel, form: Form) -> Iterator[tuple[str, onnx.ModelProto]]:
         """Yields file names and graphs, one at a time, since each graph holds all its weights."""
         for name in self.specs:
-            yield self._file(name), self.target.graph(name, model, form.opset)
+            yield self._file(name), self._graph(name, model, form.opset)
 
     def describe(self, directory: Path, form: Form) -> dict[str, Graph]:
         """Returns the manifest's entries of graphs that were written to a directory."""
@@ -48,6 +49,12 @@ class GraphSet:
             )
             for name, (inputs, outputs) in self.specs.items()
         }
+
+    def _graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
+        if name == CHAIN:
+            # The same for every target and in every precision.
+            return chain_graph(model.head.chain, opset)
+        return self.target.graph(name, model, opset)
 
     def _file(self, name: str) -> str:
         return f"{self.prefix}{graph_file(name)}"

@@ -10,6 +10,8 @@ from keras_transformer.config.family import ENCODER, family_of
 MOST_STEPS, LAST_SPECIAL, ENDS = "most_steps", "last_special", "ends"
 # The graph that an encoder-decoder has in addition if its artefact has a shortlist.
 SHORTLIST = "shortlist"
+# The graph of a tagger with `crf`, from the logits of words to their tags.
+CHAIN = "chain"
 
 
 def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -17,6 +19,8 @@ def graph_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     family, head = family_of(config), config.get("head")
     if family is ENCODER and head == "pretraining":
         return (*family.graphs, "head", "next_sentence")
+    if family is ENCODER and config.get("crf"):
+        return (*family.graphs, "head", CHAIN)
     if family is ENCODER and (head is not None or config.get("pooler")):
         return (*family.graphs, "head")
     return family.graphs

@@ -50,6 +50,9 @@ class EncoderConfig(SingleStackConfig):
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
         labels: The classes or tags, in the order of their logits; only with those two heads.
+        crf: Whether "tagging" finds the tags of all words together, by how well they follow each
+            other, with a conditional random field (Lample et al. 2016); its transitions are weights
+            of the head. If the tags follow the scheme BIO or BIOES, so does what is found.
         multi_label: Whether "classification" gives a text any number of the labels, each with the
             probability sigmoid(logit), in place of exactly one of them.
         pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, where the
@@ -108,6 +111,7 @@ class EncoderConfig(SingleStackConfig):
     keep_pooler: bool = False
     head: EncoderHead | None = None
     labels: tuple[str, ...] = ()
+    crf: bool = False
     multi_label: bool = False
     pair_separators: int = 1
     pooling: str = "mean"
@@ -139,6 +143,9 @@ class EncoderConfig(SingleStackConfig):
             raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
         check_flag("unit_vectors", self.unit_vectors)
         check_flag("multi_label", self.multi_label)
+        check_flag("crf", self.crf)
+        if self.crf and self.head != "tagging":
+            raise ValueError(f"crf needs head='tagging', got head={self.head!r}.")
         check_size("pair_separators", self.pair_separators)
         if self.pair_separators > 2:
             raise ValueError(f"pair_separators must be 1 or 2, got {self.pair_separators}.")
@@ -263,6 +270,7 @@ class EncoderConfig(SingleStackConfig):
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
         head += dense if self.reads_pooler else 0
+        head += len(self.labels) * (len(self.labels) + 2) if self.crf else 0
         return embeddings + self.stack.parameter_count(self.model_dim) + head
 
     def _dense_parameters(self) -> int:

@@ -2,7 +2,7 @@
 encoder, which runs on rows of ids, in any number and order, as TensorFlow graphs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,7 @@ from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabula
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.text_ids import TextIds
-from keras_transformer.understanding.engine import Array, Row
+from keras_transformer.understanding.engine import Array, Row, TagPath, padded_logits
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
@@ -86,6 +86,7 @@ class KerasEncoderEngine:
         self._predictions = self._model.prediction_states if masks else None
         self._states = self._graph(lambda inputs: encoder(inputs, training=False))
         self._head = self._graph(self._run_head, places=masks)
+        self._paths = self._graph_of_paths() if self.config.crf else None
         pairs = heads.get("next_sentence")
         self._next = pairs and self._graph(lambda inputs: pairs(inputs, training=False))
 
@@ -103,11 +104,36 @@ class KerasEncoderEngine:
             return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
         return found
 
+    def tag_paths(self, logits: Sequence[Array]) -> list[TagPath]:
+        """As `EncoderEngine.tag_paths`."""
+        if self._paths is None:
+            raise ValueError("the model has no crf.")
+        graph, lengths = self._paths, [len(one) for one in logits]
+
+        def run(batch: list[int]) -> Iterator[TagPath]:
+            values = padded_logits([logits[row] for row in batch])
+            found = graph(values, np.array([lengths[row] for row in batch], np.int32))
+            return map(TagPath, *(np.asarray(one) for one in found))
+
+        found = run_in_batches(lengths, self._batch_tokens, run)
+        return [path.cut(length) for path, length in zip(found, lengths, strict=True)]
+
     def next_sentence(self, rows: Sequence[Row]) -> list[Array]:
         """As `EncoderEngine.next_sentence`."""
         if self._next is None:
             raise ValueError("the model has no head for next sentences.")
         return self._run(self._next, rows)
+
+    def _graph_of_paths(self) -> Callable[..., tuple[Tensor, Tensor]]:
+        chain = self._model.head.chain
+
+        def paths(logits: Tensor, num_words: Tensor) -> tuple[Tensor, Tensor]:
+            word_mask = tf.sequence_mask(num_words, tf.shape(logits)[1])
+            return chain(logits, word_mask), tf.cast(chain.marginals(logits, word_mask), tf.float32)
+
+        return as_graph(
+            paths, tf.TensorSpec((None, None, chain.num_tags)), tf.TensorSpec((None,), tf.int32)
+        )
 
     def _run_head(self, inputs: dict[str, Tensor]) -> Tensor:
         model = self._model

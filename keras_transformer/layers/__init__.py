@@ -7,8 +7,9 @@ from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.head import VocabularyHead
-from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.layer_mix import LayerMix
+from keras_transformer.layers.heads.linear_chain_crf import LinearChainCRF
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.layers.heads.text_vector import VectorHead
@@ -20,6 +21,7 @@ from keras_transformer.layers.variants.ssru import SSRU
 
 __all__ = [
     "SSRU",
+    "ChainHead",
     "ClassHead",
     "Decoder",
     "DecoderBlock",
@@ -29,6 +31,7 @@ __all__ = [
     "FeedForward",
     "LayerMix",
     "LearnedPositions",
+    "LinearChainCRF",
     "MaskedTokenHead",
     "MultiHeadAttention",
     "Pooler",

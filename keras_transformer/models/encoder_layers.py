@@ -8,13 +8,14 @@ from keras import ops
 
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderConfig
 from keras_transformer.layers import Embeddings, Encoder
-from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler, first_state
 from keras_transformer.layers.heads.text_vector import VectorHead, pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.functional import ids_input, with_one
 from keras_transformer.tensors import Tensor
+from keras_transformer.understanding.tag_schemes import TagScheme
 
 Inputs = dict[str, Tensor]
 
@@ -160,5 +161,9 @@ def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
         )
         head.tie(embeddings.tokens)
         return head
+    if config.crf:
+        scheme = TagScheme.of(config.labels)
+        forbidden = scheme.forbidden if scheme else ()
+        return ChainHead(len(config.labels), config.dropout, forbidden, name="head")
     sizes = {"regression": 1, "spans": 2}
     return ClassHead(sizes.get(config.head or "", len(config.labels)), config.dropout, name="head")

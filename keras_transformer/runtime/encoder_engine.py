@@ -2,13 +2,14 @@
 It knows nothing of text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.graph_names import CHAIN
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.runtime.loop.even_batches import even_batches
@@ -16,8 +17,9 @@ from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Workers, check_sizes
 from keras_transformer.search.text_limits import check_vocabulary
-from keras_transformer.understanding.engine import Array, Row
+from keras_transformer.understanding.engine import Array, Row, TagPath, padded_logits
 
+Inputs = dict[str, npt.NDArray[Any]]
 # Heads with an output for each token.
 _OF_TOKENS = ("tagging", "spans")
 
@@ -52,7 +54,10 @@ class OnnxEncoderEngine:
         check_sizes(batch_tokens=batch_tokens)
         self._workers = Workers(manifest, files, threads, providers)
         self._batch_tokens = batch_tokens or self._workers.read_tokens
-        self._outputs = {name: graph.outputs[0].name for name, graph in manifest.graphs.items()}
+        self._outputs = {
+            name: [output.name for output in graph.outputs]
+            for name, graph in manifest.graphs.items()
+        }
         self._workers.graphs.open("encoder")
 
     def close(self) -> None:
@@ -73,6 +78,17 @@ class OnnxEncoderEngine:
             return [one[: len(row.token_ids)] for one, row in zip(found, rows, strict=True)]
         return found
 
+    def tag_paths(self, logits: Sequence[Array]) -> list[TagPath]:
+        """As `EncoderEngine.tag_paths`."""
+        lengths = list(map(len, logits))
+
+        def inputs(batch: list[int]) -> Inputs:
+            num_words = np.array([lengths[row] for row in batch], np.int32)
+            return {"logits": padded_logits([logits[row] for row in batch]), "num_words": num_words}
+
+        found = self._in_batches(CHAIN, lengths, inputs)
+        return [TagPath(*one).cut(length) for one, length in zip(found, lengths, strict=True)]
+
     def next_sentence(self, rows: Sequence[Row]) -> list[Array]:
         """As `EncoderEngine.next_sentence`."""
         return self._run("next_sentence", rows)
@@ -83,13 +99,8 @@ class OnnxEncoderEngine:
         """Runs a graph on batches of rows and returns its output for each, padding included."""
         ids = [row.token_ids for row in rows]
         check_vocabulary(ids, self.config.vocab_size, self.config.max_positions)
-        division = self._workers.divide(len(rows), 1)
-        opened: Sessions = division.graphs.open(graph)
-        batches = even_batches(
-            list(map(len, ids)), batch_tokens=self._batch_tokens, workers=division.at_a_time
-        )
 
-        def run(batch: list[int]) -> Any:
+        def inputs_of(batch: list[int]) -> Inputs:
             inputs = {
                 "token_ids": _padded([ids[row] for row in batch], self.config.special_ids.pad)
             }
@@ -97,11 +108,31 @@ class OnnxEncoderEngine:
                 inputs["token_type_ids"] = _padded([rows[row].token_type_ids for row in batch], 0)
             if places is not None:
                 inputs["places"] = _padded([places[row] for row in batch], 0)
-            [output] = opened[graph].run([self._outputs[graph]], inputs)
-            return output.astype(np.float32, copy=False)
+            return inputs
+
+        found = self._in_batches(graph, list(map(len, ids)), inputs_of)
+        return [output.astype(np.float32, copy=False) for output, *_ in found]
+
+    def _in_batches(
+        self, graph: str, lengths: Sequence[int], inputs_of: Callable[[list[int]], Inputs]
+    ) -> list[tuple[Any, ...]]:
+        """Runs a graph and returns its outputs for each row.
+
+        Args:
+            graph: Its name.
+            lengths: The length of each row.
+            inputs_of: Takes the numbers of a batch's rows and returns the graph's inputs.
+        """
+        division = self._workers.divide(len(lengths), 1)
+        opened: Sessions = division.graphs.open(graph)
+        batches = even_batches(lengths, batch_tokens=self._batch_tokens, workers=division.at_a_time)
+
+        def run(batch: list[int]) -> Any:
+            outputs = opened[graph].run(self._outputs[graph], inputs_of(batch))
+            return list(zip(*outputs, strict=True))
 
         found = self._workers.by_place(run, batches, division.at_a_time)
-        return [found[row] for row in range(len(rows))]
+        return [found[row] for row in range(len(lengths))]
 
 
 def _padded(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int32]:

@@ -25,6 +25,30 @@ class Row(NamedTuple):
     token_type_ids: Sequence[int]
 
 
+class TagPath(NamedTuple):
+    """The tags of a text's words.
+
+    Attributes:
+        tags: int32 `(words,)`, their numbers.
+        probabilities: float32 `(words, labels)`, of every tag of each word.
+    """
+
+    tags: npt.NDArray[np.int32]
+    probabilities: Array
+
+    def cut(self, words: int) -> "TagPath":
+        """Returns the tags of the first words."""
+        return TagPath(self.tags[:words], self.probabilities[:words])
+
+
+def padded_logits(rows: Sequence[Array]) -> Array:
+    """Returns the logits of texts' words `(words, labels)` as one array, zeros behind the words."""
+    padded = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), np.float32)
+    for line, row in zip(padded, rows, strict=True):
+        line[: len(row)] = row
+    return padded
+
+
 class EncoderEngine(Protocol):
     """Runs an encoder on rows, in any number and order."""
 
@@ -56,6 +80,15 @@ class EncoderEngine(Protocol):
 
         Raises:
             ValueError: A row does not fit the model.
+        """
+        ...
+
+    def tag_paths(self, logits: Sequence[Array]) -> list[TagPath]:
+        """Returns the best tags of texts by a model with `crf`, found together.
+
+        Args:
+            logits: The head's, of the first token of each word of a text: float32
+                `(words, labels)`, with one word or more.
         """
         ...
 

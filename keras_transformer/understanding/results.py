@@ -11,7 +11,7 @@ import numpy.typing as npt
 from keras_transformer.config.checks import check_number
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.text_vectors import SHORTEST, Pooling, poolings_of
-from keras_transformer.understanding.engine import Array
+from keras_transformer.understanding.engine import Array, TagPath
 
 # Least probability of a label where a text may have several.
 THRESHOLD = 0.5
@@ -42,8 +42,9 @@ class WordTag:
 
     Attributes:
         word: The word as it stands in the text.
-        tag: Its most probable tag; "" for a word without a token, such as an invisible character.
-        probability: The tag's probability.
+        tag: Its most probable tag, or with a model's `crf` that of the text's most probable tags;
+            "" for a word without a token, such as an invisible character.
+        probability: The tag's probability, with `crf` over all tags that the other words may have.
     """
 
     word: str
@@ -166,25 +167,52 @@ def threshold_of(config: EncoderConfig, threshold: float | None) -> float | None
     return threshold
 
 
+def independent_tags(logits: Array) -> TagPath:
+    """Returns the most probable tag of each word, whatever the others have.
+
+    Args:
+        logits: float32 `(words, labels)`.
+    """
+    probabilities = softmax(logits)
+    return TagPath(probabilities.argmax(axis=1).astype(np.int32), probabilities)
+
+
+def first_places(lengths: Sequence[int], length: int) -> list[int | None]:
+    """Returns the place of each word's first token among a text's.
+
+    Args:
+        lengths: How many tokens each word has.
+        length: How many tokens the text has; fewer than its words have if it was cut.
+
+    Returns:
+        None for a word without a token.
+    """
+    starts = np.cumsum([0, *lengths]).tolist()
+    return [
+        start if count and start < length else None
+        for start, count in zip(starts, lengths, strict=False)
+    ]
+
+
 def word_tags(
-    words: Sequence[str], lengths: Sequence[int], logits: Array, labels: Sequence[str]
+    words: Sequence[str], is_tagged: Sequence[bool], path: TagPath, labels: Sequence[str]
 ) -> list[WordTag]:
-    """Returns the tag of each word of a text, that of the word's first token.
+    """Returns the tag of each word of a text.
 
     Args:
         words: The text's words.
-        lengths: How many tokens each word has.
-        logits: float32 `(tokens, labels)`; fewer tokens than the words have if the text was cut.
-        labels: The tags.
+        is_tagged: Whether each word has a tag.
+        path: The tags of those that have one.
+        labels: The names of tags.
     """
-    tags, place = [], 0
-    for word, length in zip(words, lengths, strict=True):
-        if length and place < len(logits):
-            found = most_probable(logits[place], labels)
-            tags.append(WordTag(word, found.label, found.probability))
-        else:
+    found = iter(zip(*path, strict=True))
+    tags = []
+    for word, has_tag in zip(words, is_tagged, strict=True):
+        if not has_tag:
             tags.append(WordTag(word, "", 0.0))
-        place += length
+            continue
+        tag, probabilities = next(found)
+        tags.append(WordTag(word, labels[tag], float(probabilities[tag])))
     return tags
 
 

@@ -2,7 +2,7 @@
 the texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from keras_transformer.search.model_limits import IdRows, LongTexts
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds, check_texts
-from keras_transformer.understanding.engine import Array, EncoderEngine
+from keras_transformer.understanding.engine import Array, EncoderEngine, TagPath
 from keras_transformer.understanding.heads import require_head
 from keras_transformer.understanding.masks import (
     MissingMaskError,
@@ -27,6 +27,8 @@ from keras_transformer.understanding.results import (
     Span,
     WordTag,
     best_span,
+    first_places,
+    independent_tags,
     most_probable,
     pooled,
     softmax,
@@ -238,7 +240,7 @@ class TextUnderstanding:
         return np.array([softmax(logits)[follows] for logits in found], np.float32)
 
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
-        """Returns the tag of each word of each text, that of the word's first token.
+        """Returns the tag of each word of each text, by the word's first token.
 
         Args:
             texts: The texts; white space separates words.
@@ -251,12 +253,20 @@ class TextUnderstanding:
         require_head(self.config.head, "tagging")
         texts_words = self._rows.words(texts)
         rows = self._rows.of_ids([[i for _, ids in words for i in ids] for words in texts_words])
-        found = []
+        places, firsts = [], []
         for words, row, logits in zip(texts_words, rows, self._engine.head(rows), strict=True):
-            names, lengths = [word for word, _ in words], [len(ids) for _, ids in words]
             own = logits[slice(*self._rows.place(row))]
-            found.append(word_tags(names, lengths, own, self.config.labels))
-        return found
+            places.append(first_places([len(ids) for _, ids in words], len(own)))
+            firsts.append(own[[place for place in places[-1] if place is not None]])
+        return [
+            word_tags(
+                [word for word, _ in words],
+                [place is not None for place in found],
+                path,
+                self.config.labels,
+            )
+            for words, found, path in zip(texts_words, places, self._paths(firsts), strict=True)
+        ]
 
     def fill_mask(self, texts: Sequence[str], num_hypotheses: int = 1) -> list[list[Filling]]:
         """Returns the best ways to fill the masks of each text, best first.
@@ -330,6 +340,13 @@ class TextUnderstanding:
             part = text[placed[first].start : placed[last].end].strip()
             spans.append(Span(part, first, last, score))
         return spans
+
+    def _paths(self, logits: Sequence[Array]) -> Iterator[TagPath]:
+        """Yields the tags of each text's words from their logits, `(words, labels)`."""
+        chained = [one for one in logits if self.config.crf and len(one)]
+        found = iter(self._engine.tag_paths(chained) if chained else [])
+        for one in logits:
+            yield next(found) if self.config.crf and len(one) else independent_tags(one)
 
     def _filling(
         self, text: str, masks: Sequence[Placed], tokens: Sequence[int], score: float

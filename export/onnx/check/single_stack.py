@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.artefact.files import ArtefactFiles
+from keras_transformer.artefact.graph_names import CHAIN
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.family import STEP_GRAPHS
 from keras_transformer.export.onnx.check.running import (
@@ -63,6 +64,28 @@ def check_encoder(
             expected = np.take_along_axis(expected, places[:, :, None], axis=1)
             more = {"places": places}
         compare_tokens(name, {manifest.graphs[name].outputs[0].name: expected}, **more)
+    if CHAIN in manifest.graphs:
+        _check_chain(model, manifest, files, compare)
+
+
+def _check_chain(
+    model: EncoderOnly, manifest: Manifest, files: ArtefactFiles, compare: Comparison
+) -> None:
+    """Compares tags and probabilities of random logits; arguments as for `check_numbers`."""
+    chain, random = model.head.chain, np.random.default_rng(2)
+    num_words = np.array([length for length, _ in _ROWS], np.int32)
+    shape = (len(_ROWS), int(num_words.max()), chain.num_tags)
+    logits = 3 * random.standard_normal(shape, np.float32)
+    is_word = np.arange(shape[1]) < num_words[:, None]
+    expected = {"tags": chain(logits, is_word), "probabilities": chain.marginals(logits, is_word)}
+    [graph] = checked_graphs(manifest, files, CHAIN)
+    found = graph.run({"logits": logits, "num_words": num_words})
+    compare(
+        *(
+            {name: np.asarray(one)[is_word] for name, one in both.items()}
+            for both in (found, expected)
+        )
+    )
 
 
 def check_generation(

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import onnx
 
-from keras_transformer.artefact.graph_names import SHORTLIST
+from keras_transformer.artefact.graph_names import CHAIN, SHORTLIST
 from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.expressible import not_held
@@ -57,7 +57,7 @@ HOLDS: dict[type, set[str]] = {
     AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"} | {"rotary", "query_key_norm"}
 }
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
-NOT_OURS = ("scorer", "prefill", SHORTLIST)
+NOT_OURS = ("scorer", "prefill", SHORTLIST, CHAIN)
 
 
 class Native(OnnxRuntime):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from keras_transformer.artefact.entries import GraphTensor
-from keras_transformer.artefact.graph_names import SHORTLIST, graph_names
+from keras_transformer.artefact.graph_names import CHAIN, SHORTLIST, graph_names
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
@@ -32,11 +32,9 @@ def graph_specs(config: ModelConfig, listing: Listing | None = None) -> dict[str
     """
     names = graph_names(config.to_dict())
     if isinstance(config, EncoderConfig):
-        heads = config.single_heads
-        return {
-            name: head_specs(heads[name]) if name in heads else states_specs(config)
-            for name in names
-        }
+        heads = {name: head_specs(one) for name, one in config.single_heads.items()}
+        known = {"encoder": states_specs(config), CHAIN: chain_specs(config), **heads}
+        return {name: known[name] for name in names}
     specs = {name: _OF_DECODERS[name](config) for name in names}
     return specs if listing is None else shortlisted(config, specs, listing)
 
@@ -73,6 +71,22 @@ def head_specs(config: EncoderConfig) -> Specs:
     }
     name, shape = outputs[config.head]
     return inputs, [GraphTensor(name=name, dtype="float32", shape=shape)]
+
+
+def chain_specs(config: EncoderConfig) -> Specs:
+    """Returns the inputs and outputs of the graph that finds a text's tags together.
+
+    Texts are padded behind their words; what is found there means nothing.
+    """
+    shape = ("batch", "words", len(config.labels))
+    inputs = [
+        GraphTensor(name=LOGITS, dtype="float32", shape=shape),
+        GraphTensor(name="num_words", dtype="int32", shape=("batch",)),
+    ]
+    return inputs, [
+        GraphTensor(name="tags", dtype="int32", shape=("batch", "words")),
+        GraphTensor(name="probabilities", dtype="float32", shape=shape),
+    ]
 
 
 def encoder_specs(config: Any) -> Specs:

@@ -26,6 +26,7 @@ HOLDS: dict[type, set[str]] = {
         "head",
         "labels",
         "multi_label",
+        "crf",
         "pooling",
         "dense",
         "unit_vectors",

@@ -39,6 +39,7 @@ _ALWAYS_FLOAT32 = (
     "pooled",
     "values",
     "vectors",
+    "probabilities",
 )
 
 

@@ -1,10 +1,12 @@
 """The head of classification, tagging, regression and spans."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_transformer.layers.heads.linear_chain_crf import LinearChainCRF
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
@@ -70,3 +72,39 @@ class ClassHead(Composite):
     def compute_output_shape(self, states_shape: Any) -> Any:
         """Returns `(..., num_classes)`."""
         return (*states_shape[:-1], self.num_classes)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class ChainHead(ClassHead):
+    """A `ClassHead` whose logits are the emissions of a chain of tags.
+
+    Args:
+        num_classes: Number of tags.
+        dropout: As for `ClassHead`.
+        forbidden: As for `LinearChainCRF`.
+
+    Attributes:
+        chain: The `LinearChainCRF`, once built: what finds tags by the logits.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        dropout: float = 0.1,
+        forbidden: Iterable[Iterable[int]] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_classes, dropout, **kwargs)
+        self.forbidden = [list(pair) for pair in forbidden]
+
+    def build(self, states_shape: Any) -> None:
+        """Creates the linear layer and the chain."""
+        super().build(states_shape)
+        self.chain = LinearChainCRF(
+            self.num_classes, self.forbidden, dtype=self.dtype_policy, name="chain"
+        )
+        self.chain.build(self.compute_output_shape(states_shape))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "forbidden": self.forbidden}

@@ -13,6 +13,7 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.runs.figure_names import names_for
 from keras_transformer.tensors import Tensor
+from keras_transformer.training.loss.chain_likelihood import chain_sums
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
@@ -66,6 +67,8 @@ class TrainingModel(TracedOnce, keras.Model):
         self.perplexity = Perplexity() if names.has_perplexity else None
         self.class_weights: npt.NDArray[np.float32] | None = None
         self.batch_loss = LastMean(BATCH_LOSS)
+        # Of a tagger that finds a text's tags together.
+        self.chain = getattr(getattr(transformer, "head", None), "chain", None)
         # The second head of BERT's pretraining: its state and label are the first of a row.
         self.second_head = getattr(transformer, "next_sentence", None)
         if self.second_head is not None:
@@ -159,6 +162,9 @@ class TrainingModel(TracedOnce, keras.Model):
         inputs: dict[str, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Returns the sums of a head's loss, nats and hits, and of its weights."""
+        if self.chain is not None:
+            emissions = ops.matmul(states, ops.transpose(matrix))
+            return chain_sums(self.chain, emissions, labels, weights), ops.sum(weights)
         weights = ops.reshape(weights, (-1,))
         states = ops.reshape(states, (-1, states.shape[-1]))
         arguments = states, matrix, ops.reshape(labels, (-1,)), weights

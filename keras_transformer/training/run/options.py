@@ -244,13 +244,15 @@ class TrainOptions:
                 "prepared, or set rehearsal to 0."
             )
 
-    def check_own_loss(self, owner: str) -> None:
+    def check_own_loss(self, owner: str, *, of_rows: bool = False) -> None:
         """Raises `ValueError` if an option is for the cross-entropy of tokens and classes alone.
 
         Args:
             owner: What is learnt with another loss, for the message.
+            of_rows: Whether each row has a loss of its own, which parts of a batch can sum.
         """
-        for name in ("label_smoothing", "r_drop", "micro_batches", "strategy"):
+        in_parts = () if of_rows else ("micro_batches", "strategy")
+        for name in ("label_smoothing", "r_drop", *in_parts):
             value, needed = getattr(self, name), {"micro_batches": 1, "strategy": None}.get(name, 0)
             if value is not None and value != needed:
                 raise ValueError(f"{name}={value!r} is not for {owner}: leave it at {needed}.")

@@ -17,6 +17,7 @@ _OWNERS = {
     "next_sentence": ("masked-lm",),
     "denoising": ("denoising",),
     "class_weights": ("classify", "tag"),
+    "crf": ("tag",),
 }
 # Of a new vocabulary with sentinels, as T5 has them.
 _NUM_SENTINELS = 100
@@ -41,10 +42,12 @@ class TextOptions:
         class_weights: "balanced" lets all labels of classify, or tags of tag, weigh alike in the
             loss, however many texts have them: each text by n / (labels · count), with n texts and
             count of its label. Accuracies are without weights. None: each text weighs alike.
+        crf: Whether tag learns how tags follow each other, too, and finds those of a text together,
+            with a conditional random field.
 
     Raises:
         ValueError: A choice is none of those named.
-        TypeError: `next_sentence` is not True or False.
+        TypeError: `next_sentence` or `crf` is not True or False.
     """
 
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
@@ -53,6 +56,7 @@ class TextOptions:
     denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
     class_weights: Literal["balanced"] | None = None
+    crf: bool = False
 
     def __post_init__(self) -> None:
         hints = get_type_hints(TextOptions)
@@ -61,6 +65,7 @@ class TextOptions:
         if self.class_weights is not None:
             check_choice("class_weights", self.class_weights, ("balanced",))
         check_flag("next_sentence", self.next_sentence)
+        check_flag("crf", self.crf)
 
     def owners(self) -> dict[str, tuple[str, ...]]:
         """Returns the tasks of each option that is not the default."""
@@ -77,6 +82,11 @@ class TextOptions:
                 value = getattr(self, name)
                 shown = str(value) if isinstance(value, Path) else value
                 raise ValueError(f"{name}={shown!r} is for {' and '.join(tasks)}, not for {task}.")
+        if self.crf and self.class_weights is not None:
+            raise ValueError(
+                f"class_weights={self.class_weights!r} does not go with crf, for which all tags of "
+                "a text have one loss: leave one of them out."
+            )
         if self.masking == "phrases" and self.phrases is None:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:

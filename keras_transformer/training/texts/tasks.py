@@ -168,6 +168,10 @@ def _tag(
     return encode_tagged(texts, tokenizer, Tags(config.num_token_types > 1), length, config.labels)
 
 
+def _tag_head(corpus: TaggedCorpus, options: TextOptions) -> dict[str, Any]:
+    return {"head": "tagging", "labels": corpus.train.classes, "crf": options.crf}
+
+
 def _embed(
     texts: Pairs, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
@@ -217,7 +221,7 @@ KINDS: dict[str, TextKind] = {
     "tag": TextKind(
         EncoderConfig,
         "bert-tiny",
-        lambda corpus, options: {"head": "tagging", "labels": corpus.train.classes},
+        _tag_head,
         _tag,
         corpus=TaggedCorpus,
     ),

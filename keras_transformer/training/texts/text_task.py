@@ -77,6 +77,8 @@ class TextTask:
         self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.kind.has_in_batch_negatives:
             self.options.check_own_loss("embed, which tells each text from all others of its batch")
+        if self.text_options.crf:
+            self.options.check_own_loss("tags with crf", of_rows=True)
         if self._is_multi_label:
             self.options.check_own_loss("texts with any number of labels")
             if self.text_options.class_weights:
