@@ -54,6 +54,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.saved_tokenizers tests/fixtures tests/fixtures/saved_tokenizers
 	$(ORACLES)/bin/python -m tools.oracles.pytorch_files tests/fixtures/pytorch
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
+	$(ORACLES)/bin/python -m tools.oracles.chains tests/fixtures/chains
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
 	$(BIN)/python -m tools.oracles.exports tests/fixtures $(ORACLES)/exports
 	$(ORACLES)/bin/python -m tools.oracles.leaving tests/fixtures $(ORACLES)/exports
@@ -70,7 +71,7 @@ oracles-full: $(INSTALLED) $(ORACLES)/.installed
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers sentence-transformers pymarian sentencepiece \
-		sacremoses
+		sacremoses pytorch-crf seqeval
 	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras tensorboard pyyaml \
 		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -90,13 +91,12 @@ class TagScheme:
     def spans(self, tags: Sequence[str]) -> list[TaggedSpan]:
         """Returns the spans that tags mark, in order, as seqeval finds them by default.
 
-        Raises:
-            ValueError: A tag is none of `labels`.
+        A tag that is none of `labels` stands outside of spans.
         """
         edge = len(self.labels)
-        numbers = [*map(self.labels.index, tags), edge]
+        numbers = [*(self._numbers.get(tag, edge) for tag in tags), edge]
         found, first = [], 0
-        for place, (before, after) in enumerate(zip([edge, *numbers], numbers, strict=False)):
+        for place, (before, after) in enumerate(pairwise([edge, *numbers])):
             if self.breaks[before, after]:
                 if self._kinds[before]:
                     found.append(TaggedSpan(self._kinds[before], first, place - 1))
@@ -108,16 +108,13 @@ class TagScheme:
 
         The number of tags is yielded if the text must not end behind the last one.
         """
-        edge, forbidden = len(self.labels), self._forbidden
-        before = edge
-        for place, tag in enumerate([*map(self.labels.index, tags), edge]):
-            if (before, tag) in forbidden:
-                yield place
-            before = tag
+        edge, forbidden = len(self.labels), {*self.forbidden}
+        numbers = [edge, *(self._numbers[tag] for tag in tags), edge]
+        return (place for place, pair in enumerate(pairwise(numbers)) if pair in forbidden)
 
     @cached_property
-    def _forbidden(self) -> frozenset[tuple[int, int]]:
-        return frozenset(self.forbidden)
+    def _numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.labels)}
 
     def _is_forbidden(self, before: int, after: int) -> bool:
         (left, kind), (right, other) = self._parts[before], self._parts[after]

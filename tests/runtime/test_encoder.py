@@ -32,6 +32,18 @@ def open_both(export_small: Callable[..., Any]) -> Iterator[Callable[..., Pair]]
         encoder.close()
 
 
+@pytest.fixture(scope="module")
+def open_chains(export_small: Callable[..., Any]) -> Callable[[str], Pair]:
+    """`open_chains(target)`: both sides of a tagger with `crf` whose chain outweighs its logits."""
+
+    def make(target: str) -> Pair:
+        labels = ("B-X", "I-X", "O", "B-Y")
+        artefact = export_small("encoder", target, head="tagging", labels=labels, crf=True)
+        return OnnxEncoder(artefact.path), TextEncoder(artefact.model, artefact.source_tokenizer)
+
+    return make
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "native"])
 def test_states_and_vectors_are_those_of_keras(open_both, texts, target: str) -> None:
     onnx, keras_side = open_both(None, target)
@@ -88,6 +100,26 @@ def test_classes_are_those_of_keras(open_both, texts) -> None:
             [one.probabilities for one in expected],
             atol=1e-4,
         )
+
+
+@pytest.mark.parametrize("target", ["portable", "onnxruntime", "native"])
+def test_tags_that_are_found_together_are_those_of_keras(open_chains, texts, target: str) -> None:
+    onnx, keras_side = open_chains(target)
+    texts = [*texts, "", "word", "\u200b"]
+    for found, expected in zip(onnx.tag(texts), keras_side.tag(texts), strict=True):
+        assert [(one.word, one.tag) for one in found] == [(one.word, one.tag) for one in expected]
+        shares = ([one.probability for one in side] for side in (found, expected))
+        np.testing.assert_allclose(*shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("side", ["onnx", "keras"])
+def test_tags_do_not_depend_on_the_batch(open_chains, texts, side: str) -> None:
+    encoder = open_chains("onnxruntime")[side == "keras"]
+    alone = [encoder.tag([text])[0] for text in texts]
+    for one, other in zip(encoder.tag(texts), alone, strict=True):
+        assert [word.tag for word in one] == [word.tag for word in other]
+        shares = ([word.probability for word in words] for words in (one, other))
+        np.testing.assert_allclose(*shares, atol=1e-5)
 
 
 def test_tags_are_those_of_keras(open_both, texts) -> None:

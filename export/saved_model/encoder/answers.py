@@ -2,6 +2,7 @@
 says. Each function is in the SavedModel once, whichever signatures call it.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -43,12 +44,16 @@ class EncoderAnswers:
     Args:
         model: A model that computes in float32.
         num_hypotheses: Fillings of each text, if the head fills in masks.
+        word_beginnings: Whether each id begins a word; read if the model has `crf`.
     """
 
-    def __init__(self, model: EncoderOnly, num_hypotheses: int) -> None:
+    def __init__(
+        self, model: EncoderOnly, num_hypotheses: int, word_beginnings: Sequence[bool] = ()
+    ) -> None:
         self.model = model
         self.special_ids = model.config.special_ids
         self.num_hypotheses = num_hypotheses
+        self.word_beginnings = list(word_beginnings)
         has_types = model.config.num_token_types > 1
 
         def states(token_ids: Tensor, token_type_ids: Tensor) -> Tensor:
@@ -107,12 +112,28 @@ class EncoderAnswers:
         """Returns the number of a regression, float32 `(batch,)`."""
         return self.model.head(self.pooled(read), training=False)[:, 0]
 
-    def tag_probabilities(self, read: Read) -> Tensor:
-        """Returns the probability of each label at each token, float32 `(batch, length, labels)`.
+    def best_tags(self, read: Read) -> tuple[Tensor, Tensor]:
+        """Returns the number of each token's label, int32 `(batch, length)`, and its probability.
 
-        The tokens are those of `read.token_ids`.
+        The tokens are those of `read.token_ids`. With `crf` a word has the label of its first token
+        throughout.
         """
-        return tf.nn.softmax(self.model.head(read.states, training=False))
+        logits = self.model.head(read.states, training=False)
+        if not self.model.config.crf:
+            shares = tf.nn.softmax(logits)
+            tags = tf.argmax(shares, axis=2, output_type=tf.int32)
+        else:
+            chain, begins = self.model.head.chain, self._begins_word(read.token_ids)
+            tags, shares = chain(logits, begins), chain.marginals(logits, begins)
+        return tags, tf.gather(shares, tags, batch_dims=2)
+
+    def _begins_word(self, token_ids: Tensor) -> Tensor:
+        """Returns which tokens of text are the first of a word: boolean `(batch, length)`."""
+        special = self.special_ids.without_text
+        is_text = tf.constant([token not in special for token in range(len(self.word_beginnings))])
+        is_first = tf.range(tf.shape(token_ids)[1]) == int(self.special_ids.bos is not None)
+        begins = tf.gather(tf.constant(self.word_beginnings), token_ids) | is_first
+        return begins & tf.gather(is_text, token_ids)
 
     def best_span(self, read: Read, starts: Tensor) -> BestSpan:
         """Finds the best span of each row's second text, which begins at `starts`."""

@@ -79,7 +79,8 @@ class EncoderContent:
 
     def trace(self, module: tf.Module) -> dict[str, Any]:
         """Returns the signatures; the module gets the tokenizer that they use."""
-        answers = EncoderAnswers(self.model, self.num_hypotheses)
+        begins = map(self.tokenizer.subwords.begins_word, range(self.model.config.vocab_size))
+        answers = EncoderAnswers(self.model, self.num_hypotheses, list(begins))
         limit = self.settings.max_source_length
         if self.settings.kind == "ids":
             return EncoderIdSignatures(answers, limit).make(self.declared)

@@ -102,13 +102,13 @@ class EncoderIdSignatures:
         ids = self.rows(token_ids)
         begin = 0 if self._special_ids.bos is None else 1
         length = tf.shape(ids)[1]
-        every = self._answers.tag_probabilities(self._answers.read(ids))
-        probabilities = every[:, begin : begin + length]
+        found = self._answers.best_tags(self._answers.read(ids))
+        tags, probabilities = (one[:, begin : begin + length] for one in found)
         there = ids != self._special_ids.pad
         labels = tf.constant(self._answers.model.config.labels)
         return {
-            "tags": tf.where(there, tf.gather(labels, tf.argmax(probabilities, axis=2)), ""),
-            "probabilities": tf.where(there, tf.reduce_max(probabilities, axis=2), 0.0),
+            "tags": tf.where(there, tf.gather(labels, tags), ""),
+            "probabilities": tf.where(there, probabilities, 0.0),
         }
 
     def find_span(self, question_ids: Tensor, token_ids: Tensor) -> Outputs:

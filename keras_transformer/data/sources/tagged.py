@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.understanding.tag_schemes import TagScheme
+
+# Misplaced tags that a note names one by one.
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,7 @@ class TaggedTexts:
         words: The words of each text.
         tags: As many tags.
         origin: Where they come from, for messages.
+        files: The names of files with a text a line, each with its number of lines, in order.
 
     Raises:
         ValueError: A text has not as many tags as words, or there is no word.
@@ -28,6 +33,7 @@ class TaggedTexts:
     words: Sequence[Sequence[str]]
     tags: Sequence[Sequence[str]]
     origin: str
+    files: Sequence[tuple[str, int]] = ()
 
     def __post_init__(self) -> None:
         if not any(map(len, self.words)):
@@ -49,6 +55,35 @@ class TaggedTexts:
     def __len__(self) -> int:
         """Returns the number of texts."""
         return len(self.words)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What training says of the tags: the scheme that they follow, and which of them do not."""
+        scheme = TagScheme.of(self.classes)
+        if scheme is None:
+            return ()
+        found = [(text, at) for text, row in enumerate(self.tags) for at in scheme.misplaced(row)]
+        named = [self._misplaced(text, at) for text, at in found[:_NAMED]]
+        if len(found) > _NAMED:
+            named.append(f"{len(found) - _NAMED:,} more")
+        total = sum(map(len, self.tags))
+        but = f", but for {len(found):,} of {total:,}: {'; '.join(named)}" if found else ""
+        return (f"{self.origin}: the tags follow {scheme.name}{but}",)
+
+    def _misplaced(self, text: int, place: int) -> str:
+        """Returns where a tag is, and what it cannot follow."""
+        pairs = zip(self.words[text], self.tags[text], strict=True)
+        spelled = ["nothing", *(f"{word}/{tag}" for word, tag in pairs), "the end"]
+        return f"{self._name(text)}, {spelled[place + 1]} behind {spelled[place]}"
+
+    def _name(self, text: int) -> str:
+        """Returns the file and the line of a text, if it is of a file."""
+        line = text
+        for file, count in self.files:
+            if line < count:
+                return f"{file}, line {line + 1}"
+            line -= count
+        return f"text {text + 1}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +131,9 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     files = as_paths(paths)
     require_files(files)
     texts: list[list[tuple[str, str]]] = []
+    counts = []
     for path in files:
+        begin = len(texts)
         for number, line in enumerate(iter_lines(path), start=1):
             row = []
             for item in line.split():
@@ -105,6 +142,7 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
                     raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
                 row.append((word, tag))
             texts.append(row)
+        counts.append((str(path), len(texts) - begin))
     words = [tuple(word for word, _ in row) for row in texts]
     tags = [tuple(tag for _, tag in row) for row in texts]
-    return TaggedTexts(words, tags, ", ".join(map(str, files)))
+    return TaggedTexts(words, tags, ", ".join(map(str, files)), counts)

@@ -31,7 +31,11 @@ class ChainScores(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The words of each text at the beginning of its row, which goes along axis 0."""
+    """The words of each text at the beginning of its row, which goes along axis 0.
+
+    Behind the last ones comes a place without a word, so that there is something to go through
+    after the first word: TensorFlow cannot stack nothing.
+    """
 
     emissions: Tensor  # [T, B, K]
     is_word: Tensor  # [T, B, 1], 1 or 0
@@ -176,7 +180,8 @@ class LinearChainCRF(keras.layers.Layer):
         """
         word_mask = _all_words(emissions) if word_mask is None else word_mask
         words, scores = self._words(emissions, word_mask), self.scores(is_training=True)
-        tags = ops.transpose(ops.take_along_axis(tags, _words_first(word_mask), axis=1))
+        tags = ops.take_along_axis(tags, words_first(word_mask), axis=1)
+        tags = ops.pad(ops.transpose(tags), [[0, 1], [0, 0]])
         ahead, behind = _forward(words, scores), _backward(words, scores)
         log_partition = _log_partition(ahead, scores)
         shares = ops.exp(ahead + behind - log_partition[:, None])
@@ -192,11 +197,12 @@ class LinearChainCRF(keras.layers.Layer):
         return (score - log_partition) * words.is_word[0, :, 0]
 
     def _words(self, emissions: Tensor, word_mask: Tensor) -> _Words:
-        order = _words_first(word_mask)
+        order = words_first(word_mask)
         emissions = ops.cast(emissions, self.sum_dtype)
         emissions = ops.take_along_axis(emissions, order[:, :, None], axis=1)
         is_word = ops.cast(ops.take_along_axis(word_mask, order, axis=1), self.sum_dtype)
-        return _Words(ops.transpose(emissions, (1, 0, 2)), ops.transpose(is_word)[:, :, None])
+        rows = ops.transpose(emissions, (1, 0, 2)), ops.transpose(is_word)[:, :, None]
+        return _Words(*(ops.pad(values, [[0, 1], [0, 0], [0, 0]]) for values in rows))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -207,12 +213,18 @@ class LinearChainCRF(keras.layers.Layer):
         """Returns `(batch, length)`."""
         return emissions_shape[:-1]
 
+    def compute_output_spec(
+        self, emissions: Tensor, word_mask: Tensor | None = None
+    ) -> keras.KerasTensor:
+        """Returns int32 `(batch, length)`, where Keras would take the layer's own dtype."""
+        return keras.KerasTensor(self.compute_output_shape(emissions.shape), "int32")
+
 
 def _all_words(emissions: Tensor) -> Tensor:
     return ops.ones(ops.shape(emissions)[:2], "bool")
 
 
-def _words_first(word_mask: Tensor) -> Tensor:
+def words_first(word_mask: Tensor) -> Tensor:
     """Returns the places of a text's words in order, then the others: int32 `(batch, length)`."""
     length = ops.shape(word_mask)[1]
     places = ops.arange(length, dtype="int32")

@@ -13,7 +13,6 @@ from keras_transformer.models.families import AnyModel
 from keras_transformer.models.traced_once import TracedOnce
 from keras_transformer.runs.figure_names import names_for
 from keras_transformer.tensors import Tensor
-from keras_transformer.training.loss.chain_likelihood import chain_sums
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
@@ -23,6 +22,7 @@ from keras_transformer.training.loss.metrics import (
     Perplexity,
     TokenAccuracy,
 )
+from keras_transformer.training.loss.tagging import Tagging
 
 
 class TrainingModel(TracedOnce, keras.Model):
@@ -67,8 +67,9 @@ class TrainingModel(TracedOnce, keras.Model):
         self.perplexity = Perplexity() if names.has_perplexity else None
         self.class_weights: npt.NDArray[np.float32] | None = None
         self.batch_loss = LastMean(BATCH_LOSS)
-        # Of a tagger that finds a text's tags together.
-        self.chain = getattr(getattr(transformer, "head", None), "chain", None)
+        is_tagger = getattr(transformer.config, "head", None) == "tagging"
+        self.tagging = Tagging(transformer) if is_tagger else None
+        self.span_f1 = self.tagging.span_f1 if self.tagging else None
         # The second head of BERT's pretraining: its state and label are the first of a row.
         self.second_head = getattr(transformer, "next_sentence", None)
         if self.second_head is not None:
@@ -132,7 +133,8 @@ class TrainingModel(TracedOnce, keras.Model):
         if self.second_head is not None:
             tokens = tuple(values[:, 1:] for values in given)
         matrix = self.transformer.output_matrix
-        sums, weight = self._sums(matrix, *tokens, training=training, inputs=x)
+        found = self.tagging.sums(y_pred, matrix, y, sample_weight) if self.tagging else None
+        sums, weight = found or self._sums(matrix, *tokens, training=training, inputs=x)
         _, nats, hits = ops.unstack(sums / count_tokens(tokens[2]))
         if self.perplexity is not None:
             self.perplexity.add_mean(nats, weight)
@@ -162,9 +164,6 @@ class TrainingModel(TracedOnce, keras.Model):
         inputs: dict[str, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Returns the sums of a head's loss, nats and hits, and of its weights."""
-        if self.chain is not None:
-            emissions = ops.matmul(states, ops.transpose(matrix))
-            return chain_sums(self.chain, emissions, labels, weights), ops.sum(weights)
         weights = ops.reshape(weights, (-1,))
         states = ops.reshape(states, (-1, states.shape[-1]))
         arguments = states, matrix, ops.reshape(labels, (-1,)), weights

@@ -97,6 +97,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     },
     "regression": {"head": "regression", "num_token_types": 0, "embedding_norm": False},
     "tagging": {"head": "tagging", "labels": LABELS},
+    "tagging with a chain": {"head": "tagging", "labels": ("B-X", "I-X", "O"), "crf": True},
     "spans": {"head": "spans"},
     "embedding, mean": {"head": "embedding"},
     "embedding, first": {
@@ -373,6 +374,20 @@ def check_encoder(case: Exported) -> None:
     if case.model.config.head in ("tagging", "spans"):
         found, expected = found[keep], np.asarray(expected)[keep]
     case.close(found, expected)
+    if case.model.config.crf:
+        check_chain(case)
+
+
+def check_chain(case: Exported) -> None:
+    """The graph "chain" is float32 in every precision, and the same for every target."""
+    logits = 2 * np.random.default_rng(0).standard_normal((3, 4, 3), np.float32)
+    found = case.run("chain", logits=logits, num_words=np.array([4, 1, 2], np.int32))
+    chain, is_word = case.model.head.chain, np.arange(4) < np.array([[4], [1], [2]])
+    expected = np.asarray(chain.marginals(logits, is_word))
+    np.testing.assert_allclose(found["probabilities"][is_word], expected[is_word], atol=1e-5)
+    np.testing.assert_array_equal(
+        found["tags"][is_word], np.asarray(chain(logits, is_word))[is_word]
+    )
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "native"])

@@ -83,21 +83,22 @@ def serve_encoder(
     tmp_path_factory: pytest.TempPathFactory,
     open_session: Callable[[Path], Any],
 ) -> Callable[..., Served]:
-    """`serve_encoder(head, signatures="text")`, made once."""
+    """`serve_encoder(head, signatures="text", **fields)`, made once."""
     from keras_transformer.export import export_saved_model
 
-    made: dict[tuple[str | None, str], Served] = {}
+    made: dict[str, Served] = {}
 
-    def serve(head: str | None, signatures: Any = "text") -> Served:
-        if (head, signatures) not in made:
-            model = make_encoder(head)
+    def serve(head: str | None, signatures: Any = "text", **fields: Any) -> Served:
+        key = f"{head} {signatures} {fields}"
+        if key not in made:
+            model = make_encoder(head, **fields)
             path = export_saved_model(
                 model,
                 tmp_path_factory.mktemp("encoder") / "demo",
                 tokenizer=mask_tokenizer,
                 signatures=signatures,
             )
-            made[head, signatures] = Served(path, model, mask_tokenizer, open_session(path))
-        return made[head, signatures]
+            made[key] = Served(path, model, mask_tokenizer, open_session(path))
+        return made[key]
 
     return serve

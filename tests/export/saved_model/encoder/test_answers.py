@@ -93,6 +93,37 @@ def test_tag_gives_each_token_its_label(serve_encoder: Callable[..., Any]) -> No
             assert set(found[name][place, len(row) :].tolist()) <= {nothing}
 
 
+CHAINED: dict[str, Any] = {"labels": ("B-X", "I-X", "O"), "crf": True}
+
+
+@pytest.mark.parametrize("kind", ["text", pytest.param("ids", marks=pytest.mark.exhaustive)])
+def test_tag_finds_the_tags_of_a_text_s_words_together(
+    serve_encoder: Callable[..., Any], kind: str
+) -> None:
+    served = serve_encoder("tagging", kind, **CHAINED)
+    rows, begins_word = served.rows(TEXTS), served.tokenizer.subwords.begins_word
+    given = {"text": TEXTS} if kind == "text" else {"token_ids": padded(rows)}
+    found = served.run("serving_default", **given)
+    words = TextEncoder(served.model, served.tokenizer, long_texts="cut").tag(TEXTS)
+    for place, (row, tagged) in enumerate(zip(rows, words, strict=True)):
+        tagged = [one for one in tagged if one.tag]
+        number = np.cumsum([begins_word(one) for one in row[:LIMIT]], dtype=int) - 1
+        tags, shares = (found[name][place, : len(number)] for name in ("tags", "probabilities"))
+        assert tags.tolist() == [tagged[one].tag.encode() for one in number]
+        wanted = [tagged[one].probability for one in number]
+        np.testing.assert_allclose(shares, wanted, atol=1e-5)
+
+
+def test_an_empty_batch_has_no_tags(serve_encoder: Callable[..., Any]) -> None:
+    nothing = np.array([], object)
+    found = serve_encoder("tagging", **CHAINED).run("serving_default", text=nothing)
+    assert {name: len(value) for name, value in found.items()} == {
+        "tokens": 0,
+        "tags": 0,
+        "probabilities": 0,
+    }
+
+
 @pytest.mark.exhaustive
 def test_regress_gives_the_number(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("regression")
