@@ -188,6 +188,16 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"labels": ("a", "b")}, ValueError, "only there, got head=None and 2 labels"),
         ({"head": "tagging", "labels": ("a", "a")}, ValueError, "labels must differ"),
         ({"head": "tagging", "labels": "ab"}, TypeError, "labels must be a sequence .*got 'ab'"),
+        (
+            {"head": "classification", "labels": ("a", "b"), "crf": True},
+            ValueError,
+            "crf needs head",
+        ),
+        (
+            {"head": "tagging", "labels": ("a", "b"), "crf": 1},
+            TypeError,
+            "crf must be True or False",
+        ),
         ({"head": "tagging", "labels": 3}, TypeError, "labels must be a sequence .*got 3"),
         ({"head": "tagging", "labels": (1, 2)}, TypeError, r"labels must be strings, got \(1, 2\)"),
     ],

@@ -35,3 +35,23 @@ def test_corpora_that_cannot_be_learnt_are_refused() -> None:
         TaggedTexts([], [], "here")
     with pytest.raises(ValueError, match="the corpus is empty: no word in here"):
         TaggedTexts([[], []], [[], []], "here")
+
+
+def test_tags_that_break_their_scheme_are_told_with_file_and_line(tmp_path: Path) -> None:
+    one, two = tmp_path / "a.txt", tmp_path / "b.txt"
+    one.write_text("a/O b/I-X c/B-X\n\nd/I-X e/B-X f/I-X\n", encoding="utf-8")
+    two.write_text("c/O\na/O b/I-X\n\nd/I-X\n", encoding="utf-8")
+    assert read_tagged([one, two]).notes == (
+        f"{one}, {two}: the tags follow BIO, but for 4 of 10: {one}, line 1, b/I-X behind a/O; "
+        f"{one}, line 3, d/I-X behind nothing; {two}, line 2, b/I-X behind a/O; 1 more",
+    )
+
+
+def test_a_span_that_does_not_end_is_told() -> None:
+    texts = TaggedTexts([["a", "b"], ["c", "d"]], [["S-X", "B-X"], ["B-X", "E-X"]], "here")
+    expected = "here: the tags follow BIOES, but for 1 of 4: text 1, the end behind b/B-X"
+    assert texts.notes == (expected,)
+
+
+def test_of_tags_without_a_scheme_nothing_is_told() -> None:
+    assert TaggedTexts([["a", "b"]], [["DET", "NOUN"]], "here").notes == ()

@@ -236,6 +236,26 @@ def test_each_word_has_its_tag(run_cli, encoder) -> None:
     assert (result.code, result.out, result.err) == (0, "t _ d\n\nx\n", "")
 
 
+def test_a_tagger_is_scored_on_tagged_texts(run_cli, encoder, tmp_path: Path) -> None:
+    encoder.config = dataclasses.replace(encoder.config, head="tagging", labels=("B-x", "I-x", "O"))
+    encoder.tag = lambda texts: [
+        [WordTag(word, {"b": "B-x", "i": "I-x"}.get(word[0], "O"), 1.0) for word in text.split()]
+        for text in texts
+    ]
+    path = tmp_path / "tags.txt"
+    path.write_text("bo/B-x io/I-x a/O\n\nb/O b/B-x\n", encoding="utf-8")
+    result = run_cli("tag", "model", "--test-text", path)
+    assert (result.code, result.err) == (0, f"{path}: the tags follow BIO\n")
+    assert result.out.splitlines()[1:] == [
+        "x              66.7%  100.0%   80.0%  2",
+        "all spans      66.7%  100.0%   80.0%  2",
+        "accuracy       80.0%                  5",
+    ]
+    scores = json.loads(run_cli("tag", "model", "--test-text", path, "--json").out)
+    assert scores["accuracy"] == 0.8 and scores["spans"]["f1"] == pytest.approx(0.8)
+    assert run_cli("tag", "model", "--json").code == 2
+
+
 def test_a_line_is_as_long_as_a_tagger_reads_it(run_cli, encoder) -> None:
     result = run_cli("tag", "model", "--max-text-length", 5, stdin=b"a\na b c\n")
     assert result.code == 0
