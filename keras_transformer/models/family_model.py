@@ -57,9 +57,9 @@ class FamilyModel(TracedOnce, keras.Model):
         if isinstance(loss, str) and loss == "auto":
             own = own_loss(self.config)
             if not own:
+                kind = "crf" if self.config.crf else f"the head {self.config.head!r}"
                 raise ValueError(
-                    f"a model with the head {self.config.head!r} has no loss of its own: give "
-                    "compile one, or loss=None."
+                    f"a model with {kind} has no loss of its own: give compile one, or loss=None."
                 )
             loss = own.pop("loss")
             if kwargs.get("metrics") is None and kwargs.get("weighted_metrics") is None:

@@ -17,6 +17,8 @@ def own_loss(config: ModelConfig) -> dict[str, Any]:
     of each label by itself if it may have several, and a number gets the squared error.
     """
     head = config.head if isinstance(config, EncoderConfig) else "tokens"
+    if isinstance(config, EncoderConfig) and config.crf:
+        return {}  # The likelihood of a text's tags is no function of labels and logits alone.
     if head in ("tokens", "masked_lm", "tagging"):
         metrics = [_registered("TokenAccuracy")]
         metrics += [] if head == "tagging" else [_registered("Perplexity")]

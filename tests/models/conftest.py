@@ -89,6 +89,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "classification", "labels": CHOICES, "pooler": False, "num_token_types": 0},
     {"head": "regression"},
     {"head": "tagging", "labels": CHOICES, **SINUSOIDAL, "scale_embeddings": True},
+    {"head": "tagging", "labels": ("B-X", "I-X", "O"), "crf": True},
     {"head": "spans", "embedding_norm": False},
     {"head": "embedding"},
     {"head": "embedding", "pooling": "first", "unit_vectors": True, "num_token_types": 1},

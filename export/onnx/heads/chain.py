@@ -115,11 +115,8 @@ def chain_graph(chain: LinearChainCRF, opset: int) -> onnx.ModelProto:
     nodes = _NODES.replace("labels]", f"{chain.num_tags}]")
     model = parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]>\n{nodes}')
     model.ir_version = onnx.helper.find_min_ir_version_for(model.opset_import, True)
-    scores = chain.scores()._asdict()
-    values = {name: np.asarray(value, np.float32) for name, value in scores.items()}
-    numbers = np.arange(chain.num_tags, dtype=np.int64)
-    model.graph.initializer.extend(
-        numpy_helper.from_array(array, name)
-        for name, array in {**values, "numbers": numbers}.items()
-    )
+    stored: dict[str, np.ndarray] = {"numbers": np.arange(chain.num_tags, dtype=np.int64)}
+    for name, values in chain.scores()._asdict().items():
+        stored[name] = np.asarray(values, np.float32)
+    model.graph.initializer.extend(numpy_helper.from_array(stored[name], name) for name in stored)
     return model

@@ -461,6 +461,8 @@ def test_the_manifest_names_family_target_and_precision(
     graphs = ["encoder", *(["head"] if head else [])]
     if variant == "pretraining":
         graphs.append("next_sentence")
+    if variant == "tagging with a chain":
+        graphs.append("chain")
     if variant in DECODERS:
         graphs = [*STEP_GRAPHS, "scorer", "prefill"]
     assert list(manifest.graphs) == graphs
