@@ -50,7 +50,6 @@ class TextKind:
 
     Attributes:
         family: The class of the model's config.
-        default_preset: The size to train if none is named.
         corpus: The class of its texts that are not prepared.
         has_mask: Whether the vocabulary needs a mask.
         has_in_batch_negatives: Whether each row of a batch is compared with the others.
@@ -63,7 +62,6 @@ class TextKind:
     """
 
     family: Any
-    default_preset: str
     head: Callable[[Any, TextOptions], dict[str, Any]]
     encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
     objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
@@ -197,7 +195,6 @@ def _denoise(
 KINDS: dict[str, TextKind] = {
     "masked-lm": TextKind(
         EncoderConfig,
-        "bert-tiny",
         _masked_head,
         _mask,
         objective=_masked_tokens,
@@ -205,7 +202,6 @@ KINDS: dict[str, TextKind] = {
     ),
     "causal-lm": TextKind(
         DecoderConfig,
-        "gpt2-tiny",
         lambda corpus, options: {},
         _follow,
         objective=_next_token,
@@ -213,21 +209,18 @@ KINDS: dict[str, TextKind] = {
     ),
     "classify": TextKind(
         EncoderConfig,
-        "bert-tiny",
         _class_head,
         _classify,
         corpus=LabelledCorpus,
     ),
     "tag": TextKind(
         EncoderConfig,
-        "bert-tiny",
         _tag_head,
         _tag,
         corpus=TaggedCorpus,
     ),
     "embed": TextKind(
         EncoderConfig,
-        "bert-tiny",
         lambda corpus, options: {"head": "embedding", "labels": ()},
         _embed,
         corpus=Corpus,
@@ -235,7 +228,6 @@ KINDS: dict[str, TextKind] = {
     ),
     "denoising": TextKind(
         TransformerConfig,
-        "tiny",
         lambda corpus, options: {},
         _denoise,
         objective=_denoising,

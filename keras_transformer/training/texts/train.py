@@ -108,10 +108,11 @@ def train_texts(
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
     trained = start.run.load_config() if start.run else None
+    size = preset or nearest_preset(kind.family, trained)
     if recipe is None:
         recipe = recipe_of(
             task,
-            preset or nearest_preset(kind.family, trained),
+            size,
             has_weights=start.has_weights,
             adapts=options.lora_rank > 0,
         )
@@ -128,7 +129,7 @@ def train_texts(
     model_config = partial(
         text_model_config,
         kind.family,
-        preset or kind.default_preset,
+        size,
         overrides,
         start=begun if isinstance(begun, kind.family) else None,
         head=in_trained_order(kind.head(corpus, text_options), trained),

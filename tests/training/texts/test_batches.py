@@ -18,6 +18,7 @@ from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts
 from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.training.recipes import nearest_preset
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import KINDS
 
@@ -33,7 +34,7 @@ def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
     head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts), asked)
     size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
     config = kind.family.preset(
-        kind.default_preset, vocab_size=size, special_ids=special_ids, **head
+        nearest_preset(kind.family), vocab_size=size, special_ids=special_ids, **head
     )
     return kind.encode(texts, tokenizer, config, 32, asked)
 
