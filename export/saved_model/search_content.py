@@ -124,6 +124,11 @@ class SearchContent:
 
 def _check_decoder(model: DecoderOnly, search: SearchOptions, settings: Settings) -> None:
     check_generation(search)
+    if model.config.reads_backward:
+        raise ValueError(
+            "a SavedModel continues texts, and a model with direction='backward' cannot: export "
+            "it to ONNX, which scores texts."
+        )
     if settings.min_score is not None:
         raise ValueError("min_score is for translations: leave it out.")
     HypothesisSize.of(vars(model.config)).check(search)

@@ -1,12 +1,14 @@
 """The config of a decoder alone, as GPT-2 is (Radford et al. 2019)."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from keras_transformer.config.checks import check_flag, check_soft_cap
+from keras_transformer.config.checks import check_choice, check_flag, check_soft_cap
 from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
+
+Direction = Literal["forward", "backward"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,6 +20,8 @@ class DecoderConfig(SingleStackConfig):
         logit_bias: Whether each logit has a trained bias.
         final_logit_soft_cap: What bounds logits z, biases included, as final_logit_soft_cap ·
             tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
+        direction: "forward" for a model that predicts each token of a text from those before it,
+            "backward" for one that reads texts from the end (Peters et al. 2018).
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -72,12 +76,19 @@ class DecoderConfig(SingleStackConfig):
     tied_head: bool = True
     logit_bias: bool = False
     final_logit_soft_cap: float | None = None
+    direction: Direction = "forward"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("tied_head", self.tied_head)
         check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
+        check_choice("direction", self.direction, get_args(Direction))
+
+    @property
+    def reads_backward(self) -> bool:
+        """Whether the model reads texts from the end."""
+        return self.direction == "backward"
 
     @property
     def parameter_count(self) -> int:

@@ -191,6 +191,7 @@ class TextGenerator:
             ValueError: An option is out of range, or a prompt is too long or leaves no room for
                 `min_length` new tokens, or an id is outside the vocabulary.
         """
+        self._check_continues()
         rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
         return self._engine.search(
@@ -255,8 +256,9 @@ class TextGenerator:
         """
         chosen = self.search_options(**options)
         ids = self._limit.fit(self._text_ids.encode(check_texts(texts)))
+        read = [row[::-1] for row in ids] if self.config.reads_backward else ids
         scored = []
-        for text, row, values in zip(texts, ids, self._engine.log_probabilities(ids), strict=True):
+        for text, row, values in zip(texts, ids, self._engine.log_probabilities(read), strict=True):
             total = float(values.sum(dtype=np.float64))
             scored.append(
                 Hypothesis(text, row, total / length_penalty(len(row) + 1, chosen), total)
@@ -278,8 +280,16 @@ class TextGenerator:
         return [math.exp(-token_score(one.ids, one.log_probability)) for one in scored]
 
     def _prompt_ids(self, prompts: Sequence[str], options: SearchOptions) -> list[list[int]]:
+        self._check_continues()
         rows = self._text_ids.encode(prompts)
         return self._limit.fit_prompts(rows, self.longest_prompt(options))
+
+    def _check_continues(self) -> None:
+        if self.config.reads_backward:
+            raise ValueError(
+                "the model reads texts from the end (direction='backward') and cannot continue "
+                "them: score texts with it, or generate with one of direction='forward'."
+            )
 
     def _stops(self, options: SearchOptions) -> Stops | None:
         return options.stops(self._text_ids.new_stream)

@@ -21,7 +21,8 @@ LOWEST_BIAS = -1e9
 
 HOLDS: dict[type, set[str]] = {
     TransformerConfig: {"target_vocab_size", "share_embeddings", "logit_bias"},
-    DecoderConfig: {"tied_head", "logit_bias", "final_logit_soft_cap"},
+    # The runtime turns texts round for a model that reads them from the end.
+    DecoderConfig: {"tied_head", "logit_bias", "final_logit_soft_cap", "direction"},
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from keras_transformer.config.checks import check_choice, check_flag
+from keras_transformer.config.decoder_only import Direction
 from keras_transformer.data.sources.files import read_phrases
 
 # The tasks of each option.
@@ -14,6 +15,7 @@ _OWNERS = {
     "masking": ("masked-lm",),
     "phrases": ("masked-lm",),
     "packing": ("causal-lm",),
+    "direction": ("causal-lm",),
     "next_sentence": ("masked-lm",),
     "denoising": ("denoising",),
     "class_weights": ("classify", "tag"),
@@ -34,6 +36,8 @@ class TextOptions:
         packing: Whether causal-lm joins texts to rows of --max-length tokens: "none" for a row a
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
+        direction: Whether causal-lm predicts each token from those before it ("forward") or reads
+            texts from the end ("backward"); if None as the run to start from, else forward.
         denoising: What denoising writes: "infilling" the whole text, of which spans were replaced
             by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5),
             "prefix" what follows a beginning of random length (prefix language modelling).
@@ -53,6 +57,7 @@ class TextOptions:
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
     phrases: Path | None = None
     packing: Literal["none", "documents", "stream"] = "none"
+    direction: Direction | None = None
     denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
     class_weights: Literal["balanced"] | None = None
@@ -64,6 +69,8 @@ class TextOptions:
             check_choice(name, getattr(self, name), get_args(hints[name]))
         if self.class_weights is not None:
             check_choice("class_weights", self.class_weights, ("balanced",))
+        if self.direction is not None:
+            check_choice("direction", self.direction, get_args(Direction))
         check_flag("next_sentence", self.next_sentence)
         check_flag("crf", self.crf)
 

@@ -113,13 +113,17 @@ def _masked_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
 
 
 def _next_token(tokenizer: Tokenizer, config: DecoderConfig, options: TextOptions) -> Objective:
-    return NextToken(config.special_ids)
+    return NextToken(config.special_ids, config.reads_backward)
+
+
+def _direction(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
+    return {} if options.direction is None else {"direction": options.direction}
 
 
 def _follow(
     texts: Texts, tokenizer: Tokenizer, config: DecoderConfig, length: int, options: TextOptions
 ) -> EncodedTexts:
-    objective = NextToken(config.special_ids)
+    objective = NextToken(config.special_ids, config.reads_backward)
     if options.packing == "none":
         return encode_for_decoder(texts, tokenizer, objective, length)
     across = options.packing == "stream"
@@ -202,7 +206,7 @@ KINDS: dict[str, TextKind] = {
     ),
     "causal-lm": TextKind(
         DecoderConfig,
-        lambda corpus, options: {},
+        _direction,
         _follow,
         objective=_next_token,
         begins_with="decoder_start",
