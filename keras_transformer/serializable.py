@@ -25,6 +25,7 @@ HOMES = {
     "EncoderBlock": "layers.encoder",
     "EncoderOnly": "models.encoder_only",
     "FeedForward": "layers.feed_forward",
+    "GloVe": "vectors.glove",
     "LayerMix": "layers.heads.layer_mix",
     "LayerNorm": "layers.variants.layer_norm",
     "LearnedPositions": "layers.positions",

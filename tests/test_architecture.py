@@ -24,7 +24,7 @@ ORDER = (
     ("pretrained",),
     ("runs",),
     ("decoding",),
-    ("evaluation",),
+    ("evaluation", "vectors"),
     ("training",),
     ("distillation",),
     ("plotting",),

@@ -18,6 +18,8 @@ COMMANDS = {
     "train": "train a model on parallel text",
     "distill": "train a small, fast model on the translations of a trained one",
     "import": "convert a model of another toolkit to a run",
+    "vectors": "train word vectors on text",
+    "neighbours": "write the words nearest to those of standard input",
     "update-vocabulary": "add words to the vocabulary of a run",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
@@ -31,13 +33,15 @@ COMMANDS = {
     "evaluate": "translate a test set and score it with BLEU and chrF",
     "score": "give the log-probabilities of given translations",
     "tokenize": "tokenize the lines of standard input, or detokenize them",
-    "plot": "draw learning curves, attention, masks, positions or a corpus",
+    "plot": "draw learning curves, attention, masks, positions, word vectors or a corpus",
 }
 # Commands whose module is not `commands.NAME`.
 _MODULES = {
     "distill": "distillation.distill",
     "import": "import_model",
     "update-vocabulary": "update_vocabulary",
+    "vectors": "vectors.vectors",
+    "neighbours": "vectors.neighbours",
     "fill-mask": "understanding.fill_mask",
     "classify": "understanding.classify",
     "tag": "understanding.tag",

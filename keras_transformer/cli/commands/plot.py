@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -124,6 +124,20 @@ class BatchOptions:
         check_max_length(self.max_length)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WordOptions:
+    """Which word vectors are drawn.
+
+    Args:
+        words: The words (default: the first 60 of the file, which most trainers order by
+            frequency).
+        distance: "poincare" for vectors that `vectors --method poincare` trained.
+    """
+
+    words: list[str] = field(default_factory=list)
+    distance: Literal["cosine", "poincare"] = "cosine"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -168,7 +182,9 @@ class PlotParser:
             raise UsageError(f"unknown picture {name!r}, expected one of {', '.join(KINDS)}{hint}")
         kind = KINDS[name]
         parser = CommandParser(f"plot {name}", f"Draw {kind.summary}.")
-        if kind.reads:
+        if kind.reads == "vectors":
+            parser.add_positional("vectors", "File of word vectors.")
+        elif kind.reads:
             parser.add_positional("run", "Training run.", many=kind.reads == "runs")
         parser.add_fields(PictureOptions, title="picture")
         for options in kind.options:
@@ -189,13 +205,13 @@ class Kind:
         summary: What it shows.
         draw: Makes the figure from the options.
         options: What can be chosen.
-        reads: Positional arguments: one "run", several "runs", or none.
+        reads: Positional arguments: one "run", several "runs", a file of "vectors", or none.
     """
 
     summary: str
     draw: Callable[[Any], "Figure"]
     options: tuple[type, ...] = ()
-    reads: Literal["run", "runs"] | None = None
+    reads: Literal["run", "runs", "vectors"] | None = None
 
 
 def _draw_curves(given: Any) -> "Figure":
@@ -263,6 +279,16 @@ def _draw_corpus(given: Any) -> "Figure":
     return corpus_lengths(encoded, options.batch_tokens, pairs.train.origin)
 
 
+def _draw_vectors(given: Any) -> "Figure":
+    options = read_fields(given, WordOptions)
+    from keras_transformer.plotting.vectors import word_plane
+    from keras_transformer.vectors.files import VectorFile
+    from keras_transformer.vectors.neighbours import WordVectors
+
+    vectors = WordVectors(VectorFile.open(given.vectors), options.distance)
+    return word_plane(vectors, options.words)
+
+
 def _refuse_unread(options: BatchOptions, data: DataOptions) -> None:
     """Raises an error that names a flag which would have no effect."""
     if options.run is not None and options.vocab_size is not None:
@@ -304,5 +330,6 @@ KINDS = {
     ),
     "positions": Kind("the sinusoidal position vectors", _draw_positions, (PositionOptions,)),
     "masks": Kind("the masks of attention", _draw_masks, (MaskOptions,)),
+    "vectors": Kind("word vectors in a plane", _draw_vectors, (WordOptions,), reads="vectors"),
     "corpus": Kind("lengths and padding of a corpus", _draw_corpus, (BatchOptions, DataOptions)),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.transfer.word_vectors import FindVector, VectorFile
+from keras_transformer.vectors.files import FindVector, VectorFile
 
 if TYPE_CHECKING:
     from keras_transformer.models.families import AnyModel

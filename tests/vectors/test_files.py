@@ -11,7 +11,7 @@ import pytest
 from gensim.models import FastText
 from gensim.models.fasttext import save_facebook_model
 
-from keras_transformer.training.transfer.word_vectors import VectorFile
+from keras_transformer.vectors.files import VectorFile
 
 WORDS = ("the", "House", "naïve", ",")
 VECTORS = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
@@ -117,7 +117,7 @@ def test_without_gensim_the_error_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['gensim'] = None\n"
         "from pathlib import Path\n"
-        "from keras_transformer.training.transfer.word_vectors import VectorFile\n"
+        "from keras_transformer.vectors.files import VectorFile\n"
         f"try:\n    VectorFile.open(Path({str(path)!r}))\n"
         "except ImportError as error:\n    print(error)\n"
     )

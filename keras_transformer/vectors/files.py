@@ -56,10 +56,7 @@ class VectorFile:
         require_rereadable([path])
         if not path.is_file():
             raise FileNotFoundError(f"no such file: {path}")
-        if find_spec("gensim") is None:
-            raise ImportError(
-                f"word vectors need gensim: install it with `{install_command('vectors')}`."
-            )
+        require_gensim()
         with path.open("rb") as file:
             is_packed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             file.seek(0)
@@ -101,24 +98,29 @@ class VectorFile:
         Raises:
             ValueError: The file is damaged.
         """
-        vectors: Any
-        if self.form == "bare text":
-            known = vectors = self._load_bare()
-        else:
-            vectors = self._load()
-            known = vectors.key_to_index
+        vectors = self.load()
         has_subwords = self.form == "fasttext"
 
         def find(word: str) -> Vector | None:
             for spelling in (word, word.lower()):
-                if spelling in known:
+                if spelling in vectors.key_to_index:
                     return vectors[spelling]
             return vectors[word] if has_subwords and word in vectors else None
 
         return find
 
-    def _load_bare(self) -> dict[str, Vector]:
+    def load(self) -> Any:
+        """Reads the file into gensim's `KeyedVectors`.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        return self._load_bare() if self.form == "bare text" else self._load()
+
+    def _load_bare(self) -> Any:
         """Reads lines of a word and its numbers; gensim takes no words with spaces."""
+        from gensim.models import KeyedVectors
+
         vectors: dict[str, Vector] = {}
         left_out = 0
         for number, line in enumerate(iter_raw_lines(self.path), start=1):
@@ -137,7 +139,9 @@ class VectorFile:
                 vectors.setdefault(fields[0].decode("utf-8", "replace"), vector)
         if left_out:
             print(f"{self.path}: {left_out:,} words with spaces are left out")
-        return vectors
+        keyed = KeyedVectors(self.dim)
+        keyed.add_vectors(list(vectors), list(vectors.values()))
+        return keyed
 
     def _load(self) -> Any:
         from gensim.models import KeyedVectors
@@ -157,6 +161,14 @@ class VectorFile:
 
     def _damage(self, what: object) -> str:
         return f"{self.path} is a damaged file of word vectors: {what}"
+
+
+def require_gensim() -> None:
+    """Raises `ImportError` with the command that installs gensim, if it is not there."""
+    if find_spec("gensim") is None:
+        raise ImportError(
+            f"word vectors need gensim: install it with `{install_command('vectors')}`."
+        )
 
 
 def _numbers_of_line(text: bytes) -> int:

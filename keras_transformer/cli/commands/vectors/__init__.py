@@ -1,0 +1,1 @@
+"""The commands of static word vectors."""
