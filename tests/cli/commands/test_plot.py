@@ -12,7 +12,7 @@ from few_updates import without_graphs
 from keras_transformer.cli.commands.plot import KINDS, build_parser
 from tools.covering import sampled
 
-PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"]}
+PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"], "vectors": ["v.txt"]}
 PARTS["alignment"] = PARTS["attention"]
 
 

@@ -21,7 +21,7 @@ def test_trained_vectors_are_the_first_embeddings_of_a_model(tmp_path, text, run
     shape = (
         "--model.model-dim 16 --model.num-heads 2 --model.feed-forward-dim 16 --model.num-layers 1"
     )
-    flags = f"--task masked-lm --preset bert-tiny --max-steps 1 {shape} --vocab-size 40".split()
+    flags = f"--task masked-lm --preset bert-tiny --max-steps 1 {shape}".split()
     files = ["--train-text", text, "--valid-text", text, "--output", tmp_path / "run"]
     result = run_cli("train", *flags, *files, "--init-vectors", vectors)
     assert result.code == 0 and "pieces have a vector" in result.out
