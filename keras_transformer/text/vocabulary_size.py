@@ -11,6 +11,8 @@ MOST_PIECES = 8_000
 BYTE_FALLBACK_FROM = 1024
 # Of the training text for each piece, so that one is seen often enough to be written.
 CHARACTERS_A_PIECE = 300
+# Pieces of several letters that the shortest text has: a quarter as many as letters, to this.
+_MOST_PIECES_OF_LETTERS = 32
 # The special ones, and what stands for a space.
 _WITHOUT_LETTERS = len(SpecialIds().without_text) + 1
 
@@ -20,7 +22,7 @@ def vocabulary_size(
 ) -> int:
     """Returns how many pieces a corpus can teach: one for each 300 characters.
 
-    It is enough for each letter, however short the corpus is.
+    It is enough for each letter, and a few pieces of several, however short the corpus is.
 
     Args:
         characters: How many there are.
@@ -31,7 +33,8 @@ def vocabulary_size(
     least = letters + _WITHOUT_LETTERS + 1
     if least >= BYTE_FALLBACK_FROM:
         least += 256
-    return max(least, min(most, characters // of_each))
+    few = min(letters // 4, _MOST_PIECES_OF_LETTERS)
+    return max(least + few, min(most, characters // of_each))
 
 
 class CharacterCount:

@@ -21,7 +21,6 @@ from keras_transformer.text.vocabulary_size import (
 
 MOST_UPDATES_OF_A_ROUND = 1000
 _FEWEST_BATCHES = 16
-_FEWEST_TOKENS = 256
 _WARM_UP_OF_A_RUN = 4
 
 
@@ -54,11 +53,15 @@ class Recipe:
 
     Args:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
+        most_epochs: Epochs at most that these updates take.
+        fewest_tokens: Of a batch of a small corpus.
         dropout: What a small model's is while it learns, unless it is given; None for the config's.
     """
 
     epochs: int = 30
     least_updates: int = 1000
+    most_epochs: int = 1000
+    fewest_tokens: int = 256
     max_steps: int | None = None
     batch_tokens: int = 1024
     optimizer: Literal["adam", "muon"] = "adam"
@@ -82,7 +85,7 @@ class Recipe:
 FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_checkpoints")
 
 # What a recipe says of other things than the options of training.
-NO_OPTIONS = ("least_updates", "dropout")
+NO_OPTIONS = ("least_updates", "most_epochs", "fewest_tokens", "dropout")
 
 _SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
 # The smallest model has less to overfit with.
@@ -138,7 +141,14 @@ _CLASSIFIER: dict[str, Any] = {
     "average_checkpoints": 1,
     "final_model": "average",
 }
-_CLASSIFIER_FROM_NOTHING: dict[str, Any] = {"epochs": 10, "least_updates": 1000, "dropout": None}
+_CLASSIFIER_FROM_NOTHING: dict[str, Any] = {
+    "epochs": 10,
+    "least_updates": 1000,
+    # Of a few dozen texts a model learns no more from smaller batches, nor from more passes.
+    "most_epochs": 200,
+    "fewest_tokens": 512,
+    "dropout": None,
+}
 _CLASSIFIERS: dict[str, Recipe] = {
     "bert-tiny": replace(
         _SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024, dropout=0.3
@@ -254,16 +264,17 @@ def fine_tuning(
     )
 
 
-def batch_tokens(usual: int, batches: Callable[[int], int]) -> int:
+def batch_tokens(usual: int, batches: Callable[[int], int], fewest: int = 256) -> int:
     """Returns the tokens of a batch: the usual number, halved until an epoch has 16 batches.
 
     Args:
         usual: What suits a large corpus.
+        fewest: What a small corpus has at least.
         batches: Takes the tokens of a batch and returns the batches of an epoch; raises
             `ValueError` if a row is longer.
     """
     size = usual
-    while size // 2 >= _FEWEST_TOKENS and batches(size) < _FEWEST_BATCHES:
+    while size // 2 >= fewest and batches(size) < _FEWEST_BATCHES:
         try:
             batches(size // 2)
         except ValueError:
@@ -272,9 +283,12 @@ def batch_tokens(usual: int, batches: Callable[[int], int]) -> int:
     return size
 
 
-def epochs(usual: int, least_updates: int, updates_per_epoch: int) -> int:
-    """Returns the passes over a corpus: the usual number, or as many as make the updates."""
-    return max(usual, math.ceil(least_updates / updates_per_epoch))
+def epochs(usual: int, least_updates: int, updates_per_epoch: int, most: int = 1000) -> int:
+    """Returns the passes over a corpus: the usual number, or as many as make the updates.
+
+    They are no more than `most`, unless the usual number is.
+    """
+    return max(usual, min(most, math.ceil(least_updates / updates_per_epoch)))
 
 
 def warmup_steps(usual: int, updates: int) -> int:

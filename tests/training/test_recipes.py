@@ -112,6 +112,7 @@ def test_a_vocabulary_has_a_piece_for_each_letter_and_no_more_than_a_corpus_can_
     size = recipes.vocabulary_size(characters, letters)
     assert size > letters
     assert size <= max(recipes.MOST_PIECES, letters + 300)
+    assert size >= letters + min(letters // 4, 32)
     assert size <= recipes.vocabulary_size(characters + 1000, letters)
     assert size <= recipes.vocabulary_size(characters, letters, of_each=50)
 
@@ -121,19 +122,24 @@ def test_what_only_reads_has_more_pieces() -> None:
     assert of_each["classify"] < of_each["causal-lm"] == CHARACTERS_A_PIECE
 
 
-@given(COUNTS, st.sampled_from([1024, 2048, 16_384]), st.integers(2, 1024))
-@example(tokens=700, usual=2048, longest=30)
+@given(
+    COUNTS,
+    st.sampled_from([1024, 2048, 16_384]),
+    st.integers(2, 1024),
+    st.sampled_from([256, 512]),
+)
+@example(tokens=700, usual=2048, longest=30, fewest=256)
 def test_a_batch_holds_every_row_and_is_halved_where_an_epoch_has_few(
-    tokens: int, usual: int, longest: int
+    tokens: int, usual: int, longest: int, fewest: int
 ) -> None:
     def batches(size: int) -> int:
         if longest > size:
             raise ValueError("a row is longer")
         return -(-tokens // size)
 
-    size = recipes.batch_tokens(usual, batches)
-    assert min(usual, 256) <= size <= usual
-    assert batches(size) >= 16 or size < 512 or size // 2 < longest
+    size = recipes.batch_tokens(usual, batches, fewest)
+    assert fewest <= size <= usual
+    assert batches(size) >= 16 or size < 2 * fewest or size // 2 < longest
 
 
 @given(COUNTS, st.integers(1, 10**8), USUAL, st.integers(0, 2000))
@@ -149,6 +155,15 @@ def test_a_plan_is_possible_whatever_the_corpus(
     rounds = -(-updates // steps)
     averaged = recipes.averaged_checkpoints(usual[1], usual[0], rounds)
     assert 1 <= averaged <= max(1, rounds * usual[1] // usual[0])
+
+
+@given(COUNTS, USUAL, st.integers(0, 2000), st.integers(1, 300))
+def test_updates_take_no_more_passes_than_are_allowed(
+    updates_per_epoch: int, usual: tuple[int, int], least: int, most: int
+) -> None:
+    epochs = recipes.epochs(usual[0], least, updates_per_epoch, most)
+    assert usual[0] <= epochs <= max(usual[0], most)
+    assert epochs <= recipes.epochs(usual[0], least, updates_per_epoch)
 
 
 @given(COUNTS, COUNTS, USUAL)

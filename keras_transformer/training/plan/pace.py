@@ -61,9 +61,13 @@ def make_plan(
             batches_per_epoch(data.valid, tokens)
         return batches_per_epoch(data.train, tokens, workers)
 
-    tokens = options.batch_tokens or recipes.batch_tokens(recipe.batch_tokens, batches)
+    tokens = options.batch_tokens or recipes.batch_tokens(
+        recipe.batch_tokens, batches, recipe.fewest_tokens
+    )
     epoch = batches(tokens)
-    epochs = options.epochs or recipes.epochs(recipe.epochs, recipe.least_updates, epoch)
+    epochs = options.epochs or recipes.epochs(
+        recipe.epochs, recipe.least_updates, epoch, recipe.most_epochs
+    )
     total = _total(epoch, epochs, options.max_steps)
     steps = options.checkpoint_steps or recipes.round_steps(recipe.epochs, epoch, total)
     fitted: dict[str, Any] = {
