@@ -123,13 +123,19 @@ def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, byte
 
 @pytest.mark.exhaustive
 def test_the_python_of_families_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [snippet] = [block for language, block in blocks("families.md") if language == "python"]
+    snippet, _ = [block for language, block in blocks("families.md") if language == "python"]
     run_snippet(snippet, "families.md", {})
     assert {path.parent.name for path in tmp_path.glob("runs/*/model.keras")} == {
         "bert_python",
         "kinds",
     }
     assert capsys.readouterr().out.splitlines()[-1] in ("question", "statement")
+
+
+def test_the_memory_of_families_equals_one_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    _, snippet = [block for language, block in blocks("families.md") if language == "python"]
+    run_snippet(snippet, "families.md", {})
+    assert capsys.readouterr().out.splitlines()[-1] == "True"
 
 
 def test_the_file_of_options_is_read(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
-"""The config of a decoder alone, as GPT-2 is (Radford et al. 2019)."""
+"""The config of a decoder alone, as GPT-2 is (Radford et al. 2019), or with a memory of what it has
+read, as Transformer-XL is (Dai et al. 2019).
+"""
 
 import dataclasses
 from typing import Any, ClassVar, Literal, get_args
 
-from keras_transformer.config.checks import check_choice, check_flag, check_soft_cap
+from keras_transformer.config.checks import check_choice, check_flag, check_size, check_soft_cap
 from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
-from keras_transformer.config.stack import NormPlacement
+from keras_transformer.config.stack import AttentionConfig, BlockConfig, NormPlacement, StackConfig
 
 Direction = Literal["forward", "backward"]
 
@@ -22,6 +24,9 @@ class DecoderConfig(SingleStackConfig):
             tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
         direction: "forward" for a model that predicts each token of a text from those before it,
             "backward" for one that reads texts from the end (Peters et al. 2018).
+        memory_length: Tokens whose states each block remembers from the segments of a text before
+            (Transformer-XL); None for no memory. A token then reads as many before it, wherever
+            segments begin, unless `window` says otherwise. Positions must be relative.
         **fields: As for `SingleStackConfig`.
 
     Raises:
@@ -64,6 +69,18 @@ class DecoderConfig(SingleStackConfig):
             "activation": "silu",
             "use_bias": False,
         },
+        "transformer-xl-tiny": {
+            "model_dim": 128,
+            "feed_forward_dim": 512,
+            "num_heads": 4,
+            "num_layers": 4,
+            "positions": "none",
+            "max_positions": None,
+            "relative_sinusoids": True,
+            "memory_length": 128,
+            "activation": "relu",
+            "scale_embeddings": True,
+        },
     }
 
     model_dim: int = 768
@@ -77,6 +94,7 @@ class DecoderConfig(SingleStackConfig):
     logit_bias: bool = False
     final_logit_soft_cap: float | None = None
     direction: Direction = "forward"
+    memory_length: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,11 +102,33 @@ class DecoderConfig(SingleStackConfig):
         check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         check_choice("direction", self.direction, get_args(Direction))
+        if self.memory_length is not None:
+            check_size("memory_length", self.memory_length)
+            if self.positions != "none":
+                raise ValueError(
+                    "memory_length needs positions that are relative, since those of a text's "
+                    "segments all begin at 0: give positions='none' and relative_sinusoids=True, "
+                    f"or rotary_base, got positions={self.positions!r}."
+                )
+            if self.reads_backward:
+                raise ValueError(
+                    "memory_length is of what stands before a text's segments, which "
+                    "direction='backward' has not read: leave one of them out."
+                )
 
     @property
     def reads_backward(self) -> bool:
         """Whether the model reads texts from the end."""
         return self.direction == "backward"
+
+    @property
+    def stack(self) -> StackConfig:
+        """The stack of blocks; with a memory, they read as far as that reaches."""
+        stack, reach = super().stack, self.memory_length
+        if reach is None:
+            return stack
+        blocks = [_with_window(block, reach + 1) for block in stack.blocks]
+        return dataclasses.replace(stack, blocks=tuple(blocks))
 
     @property
     def parameter_count(self) -> int:
@@ -100,3 +140,11 @@ class DecoderConfig(SingleStackConfig):
             + self.stack.parameter_count(self.model_dim)
             + self.logit_bias * self.vocab_size
         )
+
+
+def _with_window(block: BlockConfig, window: int) -> BlockConfig:
+    """Returns a block that has a window; its own if it has one."""
+    own = block.own
+    if not isinstance(own, AttentionConfig) or own.window is not None:
+        return block
+    return dataclasses.replace(block, own=dataclasses.replace(own, window=window))

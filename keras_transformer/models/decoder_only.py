@@ -9,7 +9,8 @@ import keras
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
-from keras_transformer.layers.masks import target_padding_mask
+from keras_transformer.layers.decoder.memory import Memory
+from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.decoding_steps import DecodingSteps
 from keras_transformer.models.functional import ids_input, policy, with_one
 from keras_transformer.models.generating import ContinuesPrompts
@@ -91,6 +92,45 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         if self.config.logit_bias:
             states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
+
+    def empty_memory(self, rows: Tensor | int) -> Memory:
+        """Returns the memory of nothing, for the first segments of a batch's texts.
+
+        Args:
+            rows: Texts of the batch.
+
+        Raises:
+            ValueError: The model has no memory.
+        """
+        if self.config.memory_length is None:
+            raise ValueError("a model without memory_length remembers no segment: give it one.")
+        blocks, width = self.config.num_layers, self.config.model_dim
+        return Memory.empty(blocks, rows, self.config.memory_length, width, self.compute_dtype)
+
+    def read_on(
+        self, token_ids: Tensor, memory: Memory, training: bool | None = None
+    ) -> tuple[Tensor, Memory]:
+        """Runs the model on the next segment of each text (Dai et al. 2019).
+
+        Args:
+            token_ids: int32 `(batch, length)`, padded on the right.
+            memory: What it remembers of the segments before.
+            training: Whether to apply dropout.
+
+        Returns:
+            States as `prediction_states` returns them, and what to remember for the segment after.
+
+        Example:
+            >>> config = DecoderConfig.preset("transformer-xl-tiny", vocab_size=100)
+            >>> model, ids = build_decoder(config), keras.ops.array([[2, 7, 9]])
+            >>> states, memory = model.read_on(ids, model.empty_memory(rows=1))
+            >>> states.shape
+            TensorShape([1, 3, 128])
+        """
+        keep = padding_mask(token_ids, self.config.special_ids.pad)
+        states = self.embeddings(token_ids, keep, training=training)
+        states, memory = self.decoder_stack.read_on(states, keep, memory, training)
+        return with_one(states) if self.config.logit_bias else states, memory
 
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again."""

@@ -107,6 +107,7 @@ DECODERS: list[dict[str, Any]] = [
     {"key_dim": 5, "value_dim": 2, "activation": "relu", "scale_attention": False},
     {**NO_POSITIONS, "relative_buckets": 4, "relative_max_distance": 5, "logit_bias": True},
     {**NO_POSITIONS, "relative_sinusoids": True, "use_bias": False},
+    {**NO_POSITIONS, "relative_sinusoids": True, "memory_length": 2, "norm": "post"},
     {
         **IN_TURN,
         **NO_POSITIONS,

@@ -49,6 +49,13 @@ VARIANTS: list[dict[str, Any]] = [
         "norm": "both",
     },
     {"logit_bias": True, "tied_head": False, "position_offset": 2, "embedding_norm": True},
+    {
+        "memory_length": 2,
+        "relative_sinusoids": True,
+        "positions": "none",
+        "max_positions": None,
+        "norm": "post",
+    },
 ]
 every_variant = pytest.mark.parametrize("fields", VARIANTS, ids=str)
 

@@ -116,6 +116,8 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
     recipe = text_recipe(run, adapts=given["lora_rank"] > 0)
     options = read_fields(given, TrainOptions).filled(recipe.settings())
     overrides = model_overrides(given["model"])
+    if run.memory_length is not None:
+        overrides["memory_length"] = run.memory_length
     flags = TextFlags, DataOptions, RunOptions, TrainOptions, TextOptions
     with (
         flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
@@ -134,6 +136,8 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             )
     if given["multi_label"]:
         raise ValueError("--multi-label is for --task classify with --train-tsv.")
+    if run.memory_length is not None:
+        raise ValueError(f"--memory-length is for --task causal-lm, not for {run.task}.")
     if run.preset not in (None, *PRESETS):
         raise ValueError(
             f"--preset {run.preset} is not for --task translation, which takes "

@@ -22,6 +22,7 @@ Preset = Literal[
     "gpt2",
     "gpt2-medium",
     "llama-tiny",
+    "transformer-xl-tiny",
 ]
 
 
@@ -39,8 +40,10 @@ class RunOptions:
             ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
             paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
-            embed and tag bert-*; for causal-lm gpt2* and llama-tiny. If not given, that of --init,
-            or the first of these. Single fields: --model.*.
+            embed and tag bert-*; for causal-lm gpt2*, llama-tiny and transformer-xl-tiny. If not
+            given, that of --init, or the first of these. Single fields: --model.*.
+        memory_length: Tokens that a model with relative positions remembers of what came before a
+            row, as --model.memory_length (causal-lm).
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300
             characters, 8000 at most; for the demo 2000).
         tokenizer_type: Kind of SentencePiece model.
@@ -68,6 +71,7 @@ class RunOptions:
     output: Path
     task: TaskName = "translation"
     preset: Preset | None = None
+    memory_length: int | None = None
     vocab_size: int | None = None
     tokenizer_type: Literal["unigram", "bpe"] = "unigram"
     joint_vocabulary: bool = True

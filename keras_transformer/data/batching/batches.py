@@ -11,6 +11,7 @@ import tensorflow as tf
 
 # The readers register themselves.
 import keras_transformer.data.batching.sentence_pair_rows
+import keras_transformer.data.batching.stream_rows
 import keras_transformer.data.batching.text_rows  # noqa: F401
 from keras_transformer.data.batching.in_memory import plan_pairs
 from keras_transformer.data.batching.reading import ONE_WORKER, Place, reader_of

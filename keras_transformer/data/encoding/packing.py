@@ -27,15 +27,15 @@ def packed_rows(
         The rows, and for each the number of the line in which it begins.
     """
     rows, lines = [], []
-    for tokens, owners in _streams(ids, special_ids.eos, across_documents):
+    for tokens, owners in joined_texts(ids, special_ids.eos, across_documents=across_documents):
         for start in range(0, len(tokens), length):
             rows.append(decoder_row(tokens[start : start + length].tolist(), special_ids))
             lines.append(int(owners[start]))
     return rows, lines
 
 
-def _streams(
-    ids: RaggedIds, eos: int, across_documents: bool
+def joined_texts(
+    ids: RaggedIds, eos: int, *, across_documents: bool
 ) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
     """Yields the tokens of each document, or of all, and for each token the number of its line."""
     is_empty = ids.lengths == 0

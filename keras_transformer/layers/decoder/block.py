@@ -113,19 +113,22 @@ class DecoderBlock(Block):
         source_keep_mask: Tensor | None = None,
         training: bool | None = None,
         bias: Tensor | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         """Runs the block over whole sequences.
 
         Args:
             states: `(batch, target_length, model_dim)`.
             encoder_states: `(batch, source_length, model_dim)`; None without attention to a source.
-            keep_mask: Boolean, broadcasts to `(batch, heads, target_length, target_length)`; for a
-                recurrence `(batch, target_length)`.
+            keep_mask: Boolean, broadcasts to `(batch, heads, target_length, target_length)`, keys
+                of the memory before the others; for a recurrence `(batch, target_length)`.
             source_keep_mask: Boolean, broadcasts to
                 `(batch, heads, target_length, source_length)`.
             training: Whether to apply dropout.
             bias: Added to the scores of self-attention; broadcasts to `(batch, heads,
-                target_length, target_length)`.
+                target_length, target_length)`, or as `keep_mask` does.
+            memory: What the block read before, `(batch, memory_length, model_dim)`, to which
+                self-attention attends, too; None for nothing.
 
         Returns:
             `(batch, target_length, model_dim)`.
@@ -135,7 +138,7 @@ class DecoderBlock(Block):
         """
         attends_source = self.config.source is not None
         check_source(attends_source, encoder_states, source_keep_mask)
-        states = self._read_own(states, keep_mask, training, bias)
+        states = self._read_own(states, keep_mask, training, bias, memory)
         cross = self.cross_attention.project(encoder_states) if attends_source else None
         return self._finish(states, cross, source_keep_mask, training)[0]
 
@@ -200,14 +203,21 @@ class DecoderBlock(Block):
         keep_mask: Tensor | None,
         training: bool | None,
         bias: Tensor | None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         """Returns the states after self-attention or the recurrence."""
         if self.recurs:
             outputs = self.ssru(self.ssru_residual.enter(states), keep_mask)
             return self.ssru_residual(states, outputs, training=training)
         inputs = self.self_attention_residual.enter(states)
-        own = self.self_attention.project(inputs)
-        attended = self.self_attention.attend(inputs, own, keep_mask, training=training, bias=bias)
+        read, begin = inputs, 0
+        if memory is not None:
+            remembered = self.self_attention_residual.enter(memory)
+            read, begin = ops.concatenate([remembered, inputs], axis=1), memory.shape[1]
+        own = self.self_attention.project(read)
+        attended = self.self_attention.attend(
+            inputs, own, keep_mask, training=training, first_place=begin, bias=bias
+        )
         return self.self_attention_residual(states, attended, training=training)
 
     def _attend_cache(

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache, DecoderBlock, check_source
+from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
 from keras_transformer.layers.variants.relative_bias import RelativeBias
@@ -69,6 +70,29 @@ class Decoder(Stack):
             states = self._run_block(block, inputs, masks, training)
         return self._finish(states)
 
+    def read_on(
+        self, states: Tensor, keep_mask: Tensor, memory: Memory, training: bool | None = None
+    ) -> tuple[Tensor, Memory]:
+        """Runs the blocks, which attend to no source, over the next segment of each text.
+
+        Args:
+            states: `(batch, length, model_dim)`.
+            keep_mask: Boolean `(batch, length)`, True at real tokens.
+            memory: What was read before.
+            training: Whether to apply dropout.
+
+        Returns:
+            States `(batch, length, model_dim)`, and what to remember for the segment after.
+        """
+        masks = {"keep_mask": memory.mask(keep_mask), "source_keep_mask": None}
+        biases = self._biases(lambda one: _bias_behind(one, memory.length, states))
+        read = []
+        for block, remembered, bias in zip(self.blocks, memory.states, biases, strict=True):
+            read.append(states)
+            inputs = {"states": states, "memory": remembered, "bias": bias}
+            states = self._run_block(block, inputs, masks, training)
+        return self._finish(states), memory.after(read, keep_mask)
+
     def project(self, encoder_states: Tensor) -> list[KeysValues]:
         """Projects the encoder's states once for each block's cross-attention.
 
@@ -129,8 +153,7 @@ class Decoder(Stack):
 
         def biases_of(relative: RelativeBias) -> Tensor:
             keys = ops.arange(ops.shape(caches[0][0])[2], dtype="int32")
-            places = ops.cast(step, "int32") + ops.arange(ops.shape(states)[1], dtype="int32")
-            return relative.between(places, keys)
+            return relative.between(_places(step, states), keys)
 
         biases = self._biases(biases_of)
         new_caches = []
@@ -138,3 +161,14 @@ class Decoder(Stack):
             states, new_cache = block.step(states, step, mask, keys_values, cache, bias)
             new_caches.append(new_cache)
         return self._finish(states), new_caches
+
+
+def _places(first: Tensor | int, states: Tensor) -> Tensor:
+    """Returns the places of a sequence's states, int32 `(length,)`."""
+    return ops.cast(first, "int32") + ops.arange(ops.shape(states)[1], dtype="int32")
+
+
+def _bias_behind(relative: RelativeBias, length: int, states: Tensor) -> Tensor:
+    """Returns the biases of states behind a memory: `(1, heads, length, memory + length)`."""
+    places = _places(length, states)
+    return relative.between(places, ops.concatenate([ops.arange(length, dtype="int32"), places]))

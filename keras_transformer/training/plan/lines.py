@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from keras_transformer.data.encoding.id_pairs import EncodedPairs
 from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.encoding.stream import EncodedStream
 from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.models.families import AnyModel
 from keras_transformer.runs.history import History
@@ -76,10 +77,10 @@ def nothing_to_do(plan: TrainPlan, pace: Pace, history: History, done: int) -> s
     )
 
 
-def count_tokens(rows: EncodedPairs | EncodedTexts | ShardedPairs) -> int:
+def count_tokens(rows: EncodedPairs | EncodedTexts | EncodedStream | ShardedPairs) -> int:
     """Returns the tokens of both sides, or of single texts."""
     if isinstance(rows, ShardedPairs):
         return sum(one.source_tokens + one.target_tokens for one in rows.split.shards)
-    if isinstance(rows, EncodedTexts):
+    if isinstance(rows, EncodedTexts | EncodedStream):
         return int(rows.lengths.sum())
     return int(rows.source_lengths.sum() + rows.target_lengths.sum())

@@ -257,6 +257,17 @@ class TrainOptions:
             if value is not None and value != needed:
                 raise ValueError(f"{name}={value!r} is not for {owner}: leave it at {needed}.")
 
+    def check_memory(self) -> None:
+        """Raises `ValueError` if an option does not go with a stream that a model remembers."""
+        for name, needed in {"r_drop": 0, "micro_batches": 1, "strategy": None}.items():
+            value = getattr(self, name)
+            if value is not None and value != needed:
+                raise ValueError(
+                    f"{name}={value!r} does not go with a memory of packing='stream', in which "
+                    f"each row of a batch goes on from the one before: leave it at {needed}, or "
+                    "take packing='documents'."
+                )
+
     def check_word_level(self) -> None:
         """Raises `ValueError` if an option does not go with a teacher's distributions."""
         for name in ("r_drop", "strategy"):

@@ -7,6 +7,7 @@ from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.encoding.encode import EncodedPairs, encode_pairs
 from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.encoding.stream import EncodedStream
 from keras_transformer.data.encoding.subword_regularization import (
     ResegmentedPairs,
     segmentation_type,
@@ -37,8 +38,8 @@ class TrainingData:
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    train: EncodedPairs | ShardedPairs | EncodedTexts
-    valid: EncodedPairs | ShardedPairs | EncodedTexts | None
+    train: EncodedPairs | ShardedPairs | EncodedTexts | EncodedStream
+    valid: EncodedPairs | ShardedPairs | EncodedTexts | EncodedStream | None
     record: dict[str, Any]
     training_text: TrainingText | None = None
 

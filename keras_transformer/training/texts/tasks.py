@@ -14,6 +14,7 @@ from keras_transformer.data.encoding.single_texts import (
     encode_for_encoder,
     encode_packed,
 )
+from keras_transformer.data.encoding.stream import EncodedStream, encode_stream
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.denoising import Denoising
@@ -63,7 +64,7 @@ class TextKind:
 
     family: Any
     head: Callable[[Any, TextOptions], dict[str, Any]]
-    encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts]
+    encode: Callable[[Any, Tokenizer, Any, int, TextOptions], EncodedTexts | EncodedStream]
     objective: Callable[[Tokenizer, Any, TextOptions], Objective] | None = None
     begins_with: Literal["bos", "decoder_start"] = "bos"
     corpus: type = TextCorpus
@@ -122,8 +123,10 @@ def _direction(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
 
 def _follow(
     texts: Texts, tokenizer: Tokenizer, config: DecoderConfig, length: int, options: TextOptions
-) -> EncodedTexts:
+) -> EncodedTexts | EncodedStream:
     objective = NextToken(config.special_ids, config.reads_backward)
+    if options.packing == "stream" and config.memory_length is not None:
+        return encode_stream(texts, tokenizer, length)
     if options.packing == "none":
         return encode_for_decoder(texts, tokenizer, objective, length)
     across = options.packing == "stream"

@@ -8,6 +8,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.encoding.stream import EncodedStream
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
@@ -27,6 +28,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.class_weights import balanced_weights, counted, listed
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
+from keras_transformer.training.texts.memory_model import MemoryTrainingModel
 from keras_transformer.training.texts.multi_label_model import MultiLabelTrainingModel
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
@@ -98,6 +100,8 @@ class TextTask:
         else:
             config = self.model_config(known.vocab_size, known.special_ids)
         self.vectors.check(config)
+        if self._goes_on(config):
+            self.options.check_memory()
         activation_named(config.activation)
 
     def read(self, directory: RunDirectory) -> TrainingData:
@@ -176,6 +180,14 @@ class TextTask:
         if self._is_multi_label:
             choose_trained_weights(model, plan, self.fresh())
             return MultiLabelTrainingModel(model)
+        if isinstance(data.train, EncodedStream):
+            choose_trained_weights(model, plan, self.fresh())
+            streams = (data.train, data.valid)
+            rows = [
+                one.rows(plan.batch_tokens) if isinstance(one, EncodedStream) else 0
+                for one in streams
+            ]
+            return MemoryTrainingModel(model, plan.label_smoothing, *rows)
         to_train = training_model(model, plan, self.fresh())
         if self.text_options.class_weights and isinstance(data.train, EncodedTexts):
             labels = getattr(model.config, "labels", ())
@@ -192,6 +204,11 @@ class TextTask:
 
     def calibrate(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> None:
         """Returns None: there are no translations to score."""
+
+    def _goes_on(self, config: ModelConfig) -> bool:
+        """Returns whether the model remembers, of a stream, what it read before."""
+        remembers = getattr(config, "memory_length", None) is not None
+        return remembers and self.text_options.packing == "stream"
 
     @property
     def _is_multi_label(self) -> bool:

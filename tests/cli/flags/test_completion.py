@@ -20,13 +20,13 @@ MODULES = {name: module_of(name) for name in COMMANDS}
         (["--ver"], ["--version"]),
         (["nonsense", ""], []),
         (["train", "--pre"], ["--prepared", "--preset"]),
-        (["train", "--preset", "t"], ["tiny"]),
+        (["train", "--preset", "ti"], ["tiny"]),
         (["train", "--preset", "tiny", "--data", "t"], ["tfds", "tsv"]),
         (["train", "--output", ""], []),
         (["export", "run", "--format", "=", "s"], ["saved_model"]),
         (["export", "run", "--target", "="], ["fastest", "native", "onnxruntime", "portable"]),
         # Shells other than bash leave a flag and its value one word.
-        (["train", "--preset=t"], ["--preset=tiny"]),
+        (["train", "--preset=ti"], ["--preset=tiny"]),
         (["export", "run", "--format=saved_model", "--target=p"], ["--target=portable"]),
         (["plot", "a"], ["alignment", "attention"]),
         (["plot", "attention", "--pa"], ["--part"]),
@@ -71,7 +71,7 @@ def test_bash_and_zsh_complete_with_their_scripts(shell: str, program: Path) -> 
     script = f"""
         eval "$({program} --completion {shell})"
         [ {shell} = bash ] || setopt ksharrays
-        COMP_WORDS=(keras-transformer train --preset t) COMP_CWORD=3
+        COMP_WORDS=(keras-transformer train --preset ti) COMP_CWORD=3
         _keras_transformer {program}
         echo "${{COMPREPLY[*]}}"
         [ {shell} = bash ] && complete -p keras-transformer || echo "${{_comps[keras-transformer]}}"
@@ -86,7 +86,7 @@ def test_fish_completes_with_its_script(program: Path) -> None:
     script = f"""
         set -x PATH {program.parent} $PATH
         keras-transformer --completion fish | source
-        complete -C 'keras-transformer train --preset t'
+        complete -C 'keras-transformer train --preset ti'
         complete -C 'keras-transformer export run --target=n'
     """
     # Files are offered, too.
