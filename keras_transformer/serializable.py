@@ -16,6 +16,7 @@ PACKAGE = "keras_transformer"
 HOMES = {
     "ChainHead": "layers.heads.classes",
     "ClassHead": "layers.heads.classes",
+    "ContextualFeatures": "layers.contextual_features",
     "Decoder": "layers.decoder.stack",
     "DecoderBlock": "layers.decoder.block",
     "DecoderOnly": "models.decoder_only",

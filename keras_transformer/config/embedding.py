@@ -1,6 +1,9 @@
-"""Fields of the embeddings, common to the configs of all models: positions, scale, norm."""
+"""Fields of the embeddings, common to the configs of all models: positions, scale, norm; and what
+other models may add to them.
+"""
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.block_options import BlockOptions
@@ -8,6 +11,48 @@ from keras_transformer.config.checks import check_choice, check_flag, check_size
 
 Positions = Literal["sinusoidal", "learned", "none"]
 SinusoidLayout = Literal["interleaved", "halves", "tensor2tensor"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeatureConfig:
+    """The states of another model that are read for each word.
+
+    Args:
+        num_layers: The layers whose states are mixed.
+        width: Features of a state.
+
+    Raises:
+        ValueError: A size is below 1.
+        TypeError: A size is not an integer.
+    """
+
+    num_layers: int
+    width: int
+
+    def __post_init__(self) -> None:
+        check_size("num_layers", self.num_layers)
+        check_size("width", self.width)
+
+
+def feature_input(number: int) -> str:
+    """Returns the name of a model's input of features `(batch, length, layers, width)`."""
+    return f"features_{number}"
+
+
+def read_features(features: Any) -> tuple[FeatureConfig, ...]:
+    """Returns the features that a model reads, each given as a `FeatureConfig` or as its fields.
+
+    Raises:
+        ValueError: A size is below 1.
+        TypeError: One of them is neither, or a field is unknown or of another type.
+    """
+    if isinstance(features, str | Mapping) or not isinstance(features, Iterable):
+        raise TypeError(f"features must be a sequence of FeatureConfig, got {features!r}.")
+    found = tuple(FeatureConfig(**one) if isinstance(one, Mapping) else one for one in features)
+    for one in found:
+        if not isinstance(one, FeatureConfig):
+            raise TypeError(f"features must hold FeatureConfig, got {one!r}.")
+    return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

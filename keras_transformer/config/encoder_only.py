@@ -10,6 +10,7 @@ from keras_transformer.config.checks import (
     check_size,
     make_numbers_plain,
 )
+from keras_transformer.config.embedding import FeatureConfig, read_features
 from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import NormPlacement
@@ -39,6 +40,8 @@ class EncoderConfig(SingleStackConfig):
         embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
             `model_dim` (Lan et al. 2019, ALBERT), and of what the head for masked tokens multiplies
             by their matrix; None for `model_dim` without such a layer.
+        features: The states of other models for each word, which are mixed and added to the
+            embeddings of its tokens (Peters et al. 2018, ELMo); none if empty.
         pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x;
             without it, x itself.
         pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
@@ -106,6 +109,7 @@ class EncoderConfig(SingleStackConfig):
     num_token_types: int = 2
     embedding_norm: bool = True
     embedding_dim: int | None = None
+    features: tuple[FeatureConfig, ...] = ()
     pooler: bool = True
     pooler_activation: PoolerActivation = "tanh"
     keep_pooler: bool = False
@@ -136,6 +140,11 @@ class EncoderConfig(SingleStackConfig):
             raise ValueError(
                 f"embedding_dim={self.embedding_dim} gives head='pretraining' two widths, one of "
                 "tokens and one of next sentences: train head='masked_lm'."
+            )
+        object.__setattr__(self, "features", read_features(self.features))
+        if self.features and self.head not in _CHOOSING:
+            raise ValueError(
+                f"features need head={' or '.join(map(repr, _CHOOSING))}, got head={self.head!r}."
             )
         poolings_of(self.pooling)
         object.__setattr__(self, "dense", read_dense(self.dense))
@@ -189,7 +198,9 @@ class EncoderConfig(SingleStackConfig):
     def to_dict(self) -> dict[str, Any]:
         """Returns the family and the fields as plain JSON values."""
         dense = [dataclasses.asdict(layer) for layer in self.dense]
-        return {**super().to_dict(), "labels": list(self.labels), "dense": dense}
+        features = [dataclasses.asdict(one) for one in self.features]
+        lists = {"labels": list(self.labels), "dense": dense, "features": features}
+        return {**super().to_dict(), **lists}
 
     @property
     def embedded_dim(self) -> int:
@@ -199,7 +210,18 @@ class EncoderConfig(SingleStackConfig):
     def embedding_parameters(self) -> int:
         """Returns the number of trainable scalars beside the matrix of tokens."""
         projection = 0 if self.embedding_dim is None else (self.embedding_dim + 1) * self.model_dim
-        return super().embedding_parameters() + projection
+        return super().embedding_parameters() + projection + self._feature_parameters()
+
+    def _feature_parameters(self) -> int:
+        if not self.features:
+            return 0
+        mixes = sum(one.num_layers + 1 for one in self.features)
+        return mixes + (self.features_dim + 1) * self.model_dim
+
+    @property
+    def features_dim(self) -> int:
+        """Width of all features together."""
+        return sum(one.width for one in self.features)
 
     def embedding_arguments(self) -> dict[str, Any]:
         """Returns the arguments of the `Embeddings` layer but for its vocabulary."""

@@ -1,6 +1,7 @@
 """The Transformer's layers, one file for each section of the paper."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.contextual_features import ContextualFeatures
 from keras_transformer.layers.decoder.block import DecoderBlock
 from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
@@ -23,6 +24,7 @@ __all__ = [
     "SSRU",
     "ChainHead",
     "ClassHead",
+    "ContextualFeatures",
     "Decoder",
     "DecoderBlock",
     "Embeddings",

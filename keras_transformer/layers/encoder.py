@@ -72,23 +72,13 @@ class Encoder(Stack):
         self, states: Tensor, keep_mask: Tensor | None = None, training: bool | None = None
     ) -> Tensor:
         """Runs the blocks one after the other."""
-        mask = None if keep_mask is None else attention_mask(keep_mask)
+        mask = None if keep_mask is None else self.own_mask(keep_mask)
         biases = self.attention_biases(states)
         for block, bias in zip(self.blocks, biases, strict=True):
             inputs = {"states": states, "bias": bias}
             states = self._run_block(block, inputs, {"keep_mask": mask}, training)
         return self._finish(states)
 
-    def all_states(self, states: Tensor, keep_mask: Tensor | None = None) -> list[Tensor]:
-        """Returns the given states and those after each block, the last ones as the call does.
-
-        Args:
-            states: `(batch, source_length, model_dim)`.
-            keep_mask: Boolean `(batch, source_length)`, True at real tokens.
-        """
-        mask = None if keep_mask is None else attention_mask(keep_mask)
-        biases = self.attention_biases(states)
-        found = [states]
-        for block, bias in zip(self.blocks, biases, strict=True):
-            found.append(block(found[-1], mask, bias=bias))
-        return [*found[:-1], self._finish(found[-1])]
+    def own_mask(self, keep_mask: Tensor) -> Tensor:
+        """Returns what a block takes as `keep_mask`, from `(batch, source_length)`."""
+        return attention_mask(keep_mask)

@@ -2,6 +2,7 @@
 blocks (paper, section 3.1).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -166,6 +167,26 @@ class Stack(Configured):
             shared if one is self.relative else None if one is None else biases_of(one)
             for one in relatives
         ]
+
+    @abstractmethod
+    def own_mask(self, keep_mask: Tensor) -> Tensor:
+        """Returns what a block takes as `keep_mask`, from `(batch, length)`."""
+
+    def all_states(self, states: Tensor, keep_mask: Tensor) -> list[Tensor]:
+        """Returns the given states and those after each block, the last ones as the call does.
+
+        Args:
+            states: `(batch, length, model_dim)`.
+            keep_mask: Boolean `(batch, length)`, True at real tokens.
+
+        Raises:
+            ValueError: The blocks attend to a source.
+        """
+        mask, biases = self.own_mask(keep_mask), self.attention_biases(states)
+        found = [states]
+        for block, bias in zip(self.blocks, biases, strict=True):
+            found.append(block(found[-1], keep_mask=mask, bias=bias))
+        return [*found[:-1], self._finish(found[-1])]
 
     def _run_block(
         self,

@@ -132,6 +132,19 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         states, memory = self.decoder_stack.read_on(states, keep, memory, training)
         return with_one(states) if self.config.logit_bias else states, memory
 
+    def states_of_layers(self, token_ids: Tensor) -> list[Tensor]:
+        """Returns the states of the embeddings and of each block, the last ones after the final
+        norm.
+
+        Args:
+            token_ids: int32 `(batch, length)`.
+
+        Returns:
+            As many tensors `(batch, length, model_dim)` as there are blocks, and one.
+        """
+        keep = target_padding_mask(token_ids, self.config.special_ids)
+        return self.decoder_stack.all_states(self.embeddings(token_ids, keep), keep)
+
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again."""
         self.decoder_stack.recompute = recompute

@@ -6,8 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.embedding import feature_input
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderConfig
-from keras_transformer.layers import Embeddings, Encoder
+from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler, first_state
@@ -30,6 +31,7 @@ class EncoderLayers:
     pooler: Pooler | None
     head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None = None
+    features: ContextualFeatures | None = None
 
     @classmethod
     def make(cls, config: EncoderConfig) -> "EncoderLayers":
@@ -44,12 +46,19 @@ class EncoderLayers:
         second = None
         if config.head == "pretraining":
             second = ClassHead(len(NEXT_SENTENCE_LABELS), config.dropout, name="next_sentence")
-        return cls(config, embeddings, stack, pooler, _make_head(config, embeddings), second)
+        head, features = _make_head(config, embeddings), None
+        if config.features:
+            features = ContextualFeatures(config.model_dim, config.dropout, name="features")
+        return cls(config, embeddings, stack, pooler, head, second, features)
 
     def inputs(self) -> Inputs:
         """Returns new symbolic inputs."""
         names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
-        return {name: ids_input(name) for name in names}
+        inputs = {name: ids_input(name) for name in names}
+        for number, one in enumerate(self.config.features):
+            name = feature_input(number)
+            inputs[name] = keras.Input((None, one.num_layers, one.width), name=name)
+        return inputs
 
     def keep_mask(self, inputs: Inputs) -> Tensor:
         """Returns where there are tokens: boolean `(batch, length)`."""
@@ -58,7 +67,11 @@ class EncoderLayers:
     def embed(self, inputs: Inputs) -> Tensor:
         """Returns what the first block reads: `(batch, length, model_dim)`."""
         keep = self.keep_mask(inputs)
-        return self.embeddings(inputs["token_ids"], keep, inputs.get("token_type_ids"))
+        states = self.embeddings(inputs["token_ids"], keep, inputs.get("token_type_ids"))
+        if self.features is None:
+            return states
+        read = range(len(self.config.features))
+        return self.features(states, [inputs[feature_input(number)] for number in read])
 
     def states(self, inputs: Inputs) -> Tensor:
         """Returns the last block's states: `(batch, length, model_dim)`."""

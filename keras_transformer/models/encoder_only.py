@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.layers import Embeddings, Encoder
+from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.models.encoder_layers import EncoderLayers
@@ -27,7 +27,8 @@ def build_encoder(config: EncoderConfig, dtype_policy: str | None = None) -> "En
 
     Returns:
         A functional `keras.Model` from `{"token_ids": (batch, length)}` (integers) and, if the
-        config has more than one token type, `"token_type_ids"` of the same shape, to what
+        config has more than one token type, `"token_type_ids"` of the same shape, and
+        `"features_0"` and so on, `(batch, length, layers, width)`, if it has features, to what
         `config.head` says: None for states `(batch, length, model_dim)`, with a pooler for
         `{"states", "pooled": (batch, model_dim)}`; "masked_lm" logits `(batch, length,
         vocab_size)`; "pretraining" `{"logits"`, the same, `"next_sentence": (batch, 2)}`;
@@ -60,6 +61,7 @@ class EncoderOnly(FamilyModel):
         pooler: The `Pooler`; None without.
         head: The head's layer; None for heads without weights.
         next_sentence: The second head of "pretraining"; None with any other.
+        features: What adds the states of other models to the embeddings; None without.
     """
 
     config_class = EncoderConfig
@@ -68,6 +70,7 @@ class EncoderOnly(FamilyModel):
     pooler: Pooler | None
     head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None
+    features: ContextualFeatures | None
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class EncoderOnly(FamilyModel):
         self.pooler = made.pooler
         self.head = made.head
         self.next_sentence = made.next_sentence
+        self.features = made.features
 
     @property
     def _parts(self) -> EncoderLayers:
@@ -97,6 +101,7 @@ class EncoderOnly(FamilyModel):
             self.pooler,
             self.head,
             self.next_sentence,
+            self.features,
         )
 
     # No property: Keras reads those of a model that it saves.
@@ -138,6 +143,17 @@ class EncoderOnly(FamilyModel):
         """
         inputs = self._parts.inputs()
         return keras.Model(inputs, self._parts.hidden_states(inputs), name="hidden_states")
+
+    def states_of_layers(self, token_ids: Tensor) -> list[Tensor]:
+        """Returns what `hidden_states` gives for texts alone, whose tokens have the first type.
+
+        Args:
+            token_ids: int32 `(batch, length)`.
+        """
+        inputs = {"token_ids": token_ids}
+        if self.config.num_token_types > 1:
+            inputs["token_type_ids"] = ops.zeros_like(token_ids)
+        return self._parts.hidden_states(inputs)
 
     @cached_property
     def prediction_states(self) -> keras.Model:

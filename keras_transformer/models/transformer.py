@@ -174,6 +174,19 @@ class Transformer(DecodingSteps, TranslatingModel):
         """
         return self.decoder_stack.project(self._states_of_source(source_ids, training=False))
 
+    def states_of_layers(self, source_ids: Tensor) -> list[Tensor]:
+        """Returns the states of the source's embeddings and of each of the encoder's blocks, the
+        last ones after the final norm.
+
+        Args:
+            source_ids: int32 `(batch, source_length)`.
+
+        Returns:
+            As many tensors `(batch, source_length, model_dim)` as there are blocks, and one.
+        """
+        keep = padding_mask(source_ids, self.config.special_ids.pad)
+        return self.encoder_stack.all_states(self.source_embeddings(source_ids, keep), keep)
+
     def recompute_activations(self, recompute: bool = True) -> None:
         """Makes training keep only the inputs of blocks from now on and compute the rest again.
 

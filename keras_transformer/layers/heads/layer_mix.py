@@ -52,7 +52,9 @@ class LayerMix(keras.layers.Layer):
                 f"LayerMix was built for the states of {layers} layers, got those of "
                 f"{len(states)}: give it as many, or make another one."
             )
-        shares = ops.softmax(ops.cast(self.layer_weights, "float32")) * self.scale
+        # Keras warns of a softmax over one layer.
+        scores = ops.cast(self.layer_weights, "float32")
+        shares = ops.exp(scores - ops.logsumexp(scores)) * self.scale
         shares = ops.cast(shares, self.compute_dtype)
         return sum(shares[place] * layer for place, layer in enumerate(states))
 
