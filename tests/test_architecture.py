@@ -24,6 +24,7 @@ ORDER = (
     ("pretrained",),
     ("runs",),
     ("decoding",),
+    ("features",),
     ("evaluation", "vectors"),
     ("training",),
     ("distillation",),

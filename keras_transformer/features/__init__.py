@@ -1,0 +1,1 @@
+"""The states of trained models as features of words: computed, kept on disk, given to others."""
