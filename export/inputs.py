@@ -27,8 +27,8 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
 
     Raises:
         TypeError: The model is not one of this package.
-        ValueError: Keras runs on another backend than TensorFlow, the model is quantized, or a
-            tokenizer's size or special ids differ from the model's.
+        ValueError: Keras runs on another backend than TensorFlow, the model is quantized or has
+            features, or a tokenizer's size or special ids differ from the model's.
     """
     require_tensorflow_backend("the export")
     if not isinstance(model, AnyModel):
@@ -36,6 +36,11 @@ def check_inputs(model: AnyModel, source: Tokenizer, target: Tokenizer) -> None:
             "model must come from build_transformer, build_encoder or build_decoder, got "
             f"{type(model).__name__}: if it was loaded from a file, import "
             "keras_transformer.models before keras.saving.load_model."
+        )
+    if getattr(model.config, "features", ()):
+        raise ValueError(
+            "a model with features reads words with other models, each with a vocabulary of its "
+            "own, which no export holds: answer with the run itself (features)."
         )
     if quantized_parts(model):
         raise ValueError(

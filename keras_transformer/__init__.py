@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from keras_transformer.decoding.generator import Generator
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
+    from keras_transformer.features.feature_runs import RunFeatures
     from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
     from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
     from keras_transformer.models.transformer import Transformer, build_transformer
@@ -82,6 +83,7 @@ __all__ = [
     "OnnxTranslator",
     "Pairs",
     "Perplexity",
+    "RunFeatures",
     "SearchOptions",
     "SentenceTranslator",
     "SmoothedCrossEntropy",
@@ -136,6 +138,7 @@ _HOMES = {
     "OnnxTranslator": "runtime.translator",
     "Pairs": "data.sources.corpus",
     "Perplexity": "training.loss.metrics",
+    "RunFeatures": "features.feature_runs",
     "SearchOptions": "search.options",
     "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",

@@ -209,7 +209,8 @@ def single_stack_fields(known: set[str]) -> dict[type, list[str]]:
     Args:
         known: Fields that have one already.
     """
-    fixed = {"direction", "vocab_size", "special_ids", "head", "labels", "multi_label", "dense"}
+    fixed = {"direction", "vocab_size", "special_ids", "head", "labels", "multi_label"}
+    fixed |= {"dense", "features"}
     found: dict[type, list[str]] = {}
     for family in (EncoderConfig, DecoderConfig):
         names = [field.name for field in fields(family) if field.name not in known | fixed]

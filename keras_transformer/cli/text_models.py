@@ -54,8 +54,10 @@ def open_encoder(
         )
     model, tokenizer = _load_run(directory, runtime)
     from keras_transformer.decoding.encoder import TextEncoder
+    from keras_transformer.features.feature_runs import RunFeatures
 
-    return TextEncoder(model, tokenizer, **limits)
+    features = RunFeatures(directory) if model.config.features else None
+    return TextEncoder(model, tokenizer, features=features, **limits)
 
 
 def open_generator(

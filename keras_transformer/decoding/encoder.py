@@ -3,10 +3,12 @@ encoder, which runs on rows of ids, in any number and order, as TensorFlow graph
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.config.embedding import feature_input
 from keras_transformer.decoding.batches import pad, run_in_batches
 from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.keras_backend import require_tensorflow_backend
@@ -17,7 +19,13 @@ from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabula
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.text_ids import TextIds
-from keras_transformer.understanding.engine import Array, Row, TagPath, padded_logits
+from keras_transformer.understanding.engine import (
+    Array,
+    Row,
+    TagPath,
+    WordFeatures,
+    padded_states,
+)
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 
@@ -32,6 +40,8 @@ class TextEncoder(TextUnderstanding):
             limit than the model's.
         long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
             index; "cut" drops their ends.
+        features: Reads words for a model with features, as `RunFeatures` of its run does; None for
+            others.
 
     Attributes:
         model: The model.
@@ -51,6 +61,7 @@ class TextEncoder(TextUnderstanding):
         *,
         max_text_length: int | None = MAX_TEXT_LENGTH,
         long_texts: LongTexts = "refuse",
+        features: WordFeatures | None = None,
     ) -> None:
         require_model(model, EncoderOnly)
         self.model = model
@@ -60,6 +71,7 @@ class TextEncoder(TextUnderstanding):
             TextIds(tokenizer.subwords, model.config.special_ids),
             max_text_length,
             long_texts,
+            features,
         )
 
 
@@ -111,7 +123,7 @@ class KerasEncoderEngine:
         graph, lengths = self._paths, [len(one) for one in logits]
 
         def run(batch: list[int]) -> Iterator[TagPath]:
-            values = padded_logits([logits[row] for row in batch])
+            values = padded_states([logits[row] for row in batch])
             found = graph(values, np.array([lengths[row] for row in batch], np.int32))
             return map(TagPath, *(np.asarray(one) for one in found))
 
@@ -153,9 +165,13 @@ class KerasEncoderEngine:
         check_vocabulary(ids, self.config.vocab_size, self.config.max_positions)
 
         def run(batch: list[int]) -> Array:
-            inputs = {"token_ids": pad([ids[row] for row in batch], self.config.special_ids.pad)}
+            inputs: dict[str, Any] = {}
+            inputs["token_ids"] = pad([ids[row] for row in batch], self.config.special_ids.pad)
             if self.config.num_token_types > 1:
                 inputs["token_type_ids"] = pad([rows[row].token_type_ids for row in batch], 0)
+            for number in range(len(self.config.features)):
+                name = feature_input(number)
+                inputs[name] = padded_states([rows[row].features[number] for row in batch])
             if places is not None:
                 inputs["places"] = pad([places[row] for row in batch], 0)
             return np.array(graph(inputs))
@@ -165,4 +181,7 @@ class KerasEncoderEngine:
     def _graph(self, run: Callable[..., Tensor], *, places: bool = False) -> Callable[..., Tensor]:
         names = ["token_ids", *(["token_type_ids"] if self.config.num_token_types > 1 else [])]
         signature = {name: ROWS for name in [*names, *(["places"] if places else [])]}
+        for number, one in enumerate(self.config.features):
+            shape = (None, None, one.num_layers, one.width)
+            signature[feature_input(number)] = tf.TensorSpec(shape, tf.float32)
         return as_graph(lambda inputs: tf.cast(run(inputs), tf.float32), signature)

@@ -17,7 +17,7 @@ from keras_transformer.runtime.onnx_graphs.graphs import Sessions
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Workers, check_sizes
 from keras_transformer.search.text_limits import check_vocabulary
-from keras_transformer.understanding.engine import Array, Row, TagPath, padded_logits
+from keras_transformer.understanding.engine import Array, Row, TagPath, padded_states
 
 Inputs = dict[str, npt.NDArray[Any]]
 # Heads with an output for each token.
@@ -84,7 +84,7 @@ class OnnxEncoderEngine:
 
         def inputs(batch: list[int]) -> Inputs:
             num_words = np.array([lengths[row] for row in batch], np.int32)
-            return {"logits": padded_logits([logits[row] for row in batch]), "num_words": num_words}
+            return {"logits": padded_states([logits[row] for row in batch]), "num_words": num_words}
 
         found = self._in_batches(CHAIN, lengths, inputs)
         return [TagPath(*one).cut(length) for one, length in zip(found, lengths, strict=True)]

@@ -19,10 +19,24 @@ class Row(NamedTuple):
     Attributes:
         token_ids: Ids, special ones included.
         token_type_ids: Type of each token.
+        features: Of each model whose states are features float32 `(length, layers, width)`.
     """
 
     token_ids: Sequence[int]
     token_type_ids: Sequence[int]
+    features: tuple[Array, ...] = ()
+
+
+class WordFeatures(Protocol):
+    """Reads words with other models, whose states are features."""
+
+    def read(self, texts: Sequence[Sequence[str]]) -> list[tuple[Array, ...]]:
+        """Returns the states of the words of each text, `(words, layers, width)` for each model.
+
+        Args:
+            texts: The words of each text.
+        """
+        ...
 
 
 class TagPath(NamedTuple):
@@ -41,9 +55,9 @@ class TagPath(NamedTuple):
         return TagPath(self.tags[:words], self.probabilities[:words])
 
 
-def padded_logits(rows: Sequence[Array]) -> Array:
-    """Returns the logits of texts' words `(words, labels)` as one array, zeros behind the words."""
-    padded = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), np.float32)
+def padded_states(rows: Sequence[Array]) -> Array:
+    """Returns rows `(length, ...)`, such as logits or states, as one array, zeros behind each."""
+    padded = np.zeros((len(rows), max(map(len, rows)), *rows[0].shape[1:]), np.float32)
     for line, row in zip(padded, rows, strict=True):
         line[: len(row)] = row
     return padded

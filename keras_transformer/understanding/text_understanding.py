@@ -14,7 +14,7 @@ from keras_transformer.search.model_limits import IdRows, LongTexts
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds, check_texts
-from keras_transformer.understanding.engine import Array, EncoderEngine, TagPath
+from keras_transformer.understanding.engine import Array, EncoderEngine, TagPath, WordFeatures
 from keras_transformer.understanding.heads import require_head
 from keras_transformer.understanding.masks import (
     MissingMaskError,
@@ -49,6 +49,7 @@ class TextUnderstanding:
             limit than the model's.
         long_texts: What to do with longer texts: "refuse" raises `LongTextError`, which has the
             index; "cut" drops their ends.
+        features: Reads words for a model with features; None for others.
 
     Attributes:
         config: The model's config.
@@ -61,12 +62,13 @@ class TextUnderstanding:
         text_ids: TextIds,
         max_text_length: int | None,
         long_texts: LongTexts,
+        features: WordFeatures | None = None,
     ) -> None:
         self.config = engine.config
         self._engine = engine
         self._text_ids = text_ids
         self._special_ids = engine.config.special_ids
-        self._rows = TextRows(engine.config, text_ids, max_text_length, long_texts)
+        self._rows = TextRows(engine.config, text_ids, max_text_length, long_texts, features)
         self.max_text_length = self._rows.max_text_length
 
     @property
@@ -81,6 +83,8 @@ class TextUnderstanding:
         Raises:
             TypeError: `texts` is one string, or holds anything but strings.
         """
+        if self.config.features:
+            return self.tag_lengths(texts)
         return [len(ids) for ids in self._rows.encode(texts)]
 
     def tag_lengths(self, texts: Sequence[str]) -> list[int]:
@@ -125,7 +129,8 @@ class TextUnderstanding:
             ids: Ids of each text, without special ones; the states include bos and eos.
 
         Raises:
-            ValueError: A row is longer than `max_text_length`, or an id is outside the vocabulary.
+            ValueError: A row is longer than `max_text_length`, an id is outside the vocabulary, or
+                the model reads features of words.
             RuntimeError: The encoder is closed.
         """
         return self._engine.states(self._rows.of_ids(ids))
@@ -252,7 +257,7 @@ class TextUnderstanding:
         """
         require_head(self.config.head, "tagging")
         texts_words = self._rows.words(texts)
-        rows = self._rows.of_ids([[i for _, ids in words for i in ids] for words in texts_words])
+        rows = self._rows.of_words(texts_words)
         places, firsts = [], []
         for words, row, logits in zip(texts_words, rows, self._engine.head(rows), strict=True):
             own = logits[slice(*self._rows.place(row))]

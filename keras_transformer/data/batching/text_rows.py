@@ -16,6 +16,7 @@ from keras_transformer.data.batching.assembly import (
 from keras_transformer.data.batching.in_memory import training_rows
 from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
+from keras_transformer.data.encoding.encode import NO_WORD
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Rows
@@ -101,24 +102,42 @@ class TextReader(BatchReader):
         ids = tf.RaggedTensor.from_row_splits(texts.rows.values, texts.rows.offsets, validate=False)
         second_starts = tf.constant(texts.second_starts)
         classes = tf.constant(texts.classes)
-        tags = None
+        tags = words = None
         if texts.token_classes is not None:
             tags = ids.with_flat_values(tf.constant(texts.token_classes))
+        if texts.features:
+            words = ids.with_flat_values(tf.constant(texts.token_words))
 
         def read(rows: tf.Tensor, seed: tf.Tensor) -> Rows:
             del seed
             token_tags = None
             if tags is not None:
                 token_tags = tf.gather(tags, rows).to_tensor(default_value=NO_TAG)
-            return padded_rows(
+            found = padded_rows(
                 tf.gather(ids, rows),
                 tf.gather(second_starts, rows),
                 tf.gather(classes, rows),
                 texts.special_ids.pad,
                 token_tags,
             )
+            if words is None:
+                return found
+            numbers = tf.gather(words, rows).to_tensor(default_value=NO_WORD)
+            read = (_features_of(table, numbers) for table in texts.features)
+            return found._replace(features=tuple(read))
 
         return read
+
+
+def _features_of(table: npt.NDArray[np.float16], words: tf.Tensor) -> tf.Tensor:
+    """Returns the states of words `(B, L)` as float32 `(B, L, layers, width)`, from disk."""
+
+    def read(words: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
+        states = table[np.maximum(words, 0)].astype(np.float32)
+        return np.where((words != NO_WORD)[..., None, None], states, np.float32(0))
+
+    states = tf.numpy_function(read, [words], tf.float32, stateful=False)
+    return tf.ensure_shape(states, (None, None, *table.shape[1:]))
 
 
 def padded_rows(

@@ -14,6 +14,7 @@ from keras_transformer.data.encoding.id_pairs import (
 )
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.text.graph_tokenizer import GraphTokenizer, can_be_read_in_graphs
+from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 
 # The compact forms are public here too, beside the function that makes them.
@@ -61,6 +62,30 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> RaggedIds:
     values = [np.zeros(0, np.int32), *(part.values for part in parts)]
     lengths = [np.zeros(0, np.int64), *(part.lengths for part in parts)]
     return RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))
+
+
+# Stands for no word.
+NO_WORD = -1
+
+
+def tokenize_words(
+    texts: Sequence[Sequence[str]], tokenizer: Tokenizer
+) -> tuple[RaggedIds, RaggedIds]:
+    """Returns the ids of texts whose words are tokenized one by one, without special ids.
+
+    Args:
+        texts: The words of each text.
+        tokenizer: Reads the words.
+
+    Returns:
+        The ids of each text, and for each id the number of its word among the words of all texts.
+    """
+    flat = tokenize(
+        [word for text in texts for word in words_in_text(text, tokenizer.subwords)], tokenizer
+    )
+    ends = flat.offsets[np.cumsum([0, *map(len, texts)])]
+    owners = np.repeat(np.arange(len(flat), dtype=np.int32), flat.lengths)
+    return RaggedIds(flat.values, ends), RaggedIds(owners, ends)
 
 
 def _in_graph(blocks: Iterator[list[str]], reader: GraphTokenizer) -> RaggedIds:

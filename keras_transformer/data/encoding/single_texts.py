@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.encoding.encode import tokenize
+from keras_transformer.data.encoding.encode import NO_WORD, tokenize, tokenize_words
 from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
 from keras_transformer.data.encoding.packing import packed_rows
 from keras_transformer.data.objectives.objective import Objective
@@ -30,6 +30,10 @@ class EncodedTexts:
         objective: Makes batches of the rows.
         token_classes: The number of each token's tag, as long as `rows.values`: int32; None if
             there are no tags.
+        token_words: The number of each token's word among those of all texts, `NO_WORD` for none,
+            as long as `rows.values`: int32; None if texts are not read word by word.
+        features: For each model whose states are features those of each word,
+            `(words, layers, width)`; they may lie on disk.
     """
 
     rows: RaggedIds
@@ -40,6 +44,8 @@ class EncodedTexts:
     special_ids: SpecialIds
     objective: Objective
     token_classes: npt.NDArray[np.int32] | None = None
+    token_words: npt.NDArray[np.int32] | None = None
+    features: tuple[npt.NDArray[np.float16], ...] = ()
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -72,6 +78,8 @@ def encode_for_encoder(
     max_length: int,
     classes: Sequence[str] = (),
     pair_separators: int = 1,
+    *,
+    by_words: bool = False,
 ) -> EncodedTexts:
     """Makes rows `bos text eos` or, of pairs, `bos first eos second eos`.
 
@@ -83,13 +91,24 @@ def encode_for_encoder(
         classes: The labels, in the order of their numbers.
         pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, 2 as in
             RoBERTa.
+        by_words: Whether words are tokenized one by one, and numbered: those of all texts, then
+            those of all second texts.
 
     Raises:
         ValueError: No text is left, or `max_length` is below 2.
     """
     labelled = texts if isinstance(texts, LabelledTexts) else None
-    first = tokenize(labelled.first if labelled else texts.lines, tokenizer)  # type: ignore[union-attr]
-    second = tokenize(labelled.second, tokenizer) if labelled and labelled.second else None
+    sides = [labelled.first if labelled else texts.lines]  # type: ignore[union-attr]
+    sides += [labelled.second] if labelled and labelled.second else []
+    words: list[RaggedIds] = []
+    if by_words:
+        ids, owners = tokenize_words([text.split() for side in sides for text in side], tokenizer)
+        numbers = np.split(np.arange(len(ids)), len(sides))
+        ids_of_sides = [ids.take(side) for side in numbers]
+        words = [owners.take(side) for side in numbers]
+    else:
+        ids_of_sides = [tokenize(side, tokenizer) for side in sides]
+    first, second = ids_of_sides[0], ids_of_sides[1] if len(sides) > 1 else None
     laid_out = [
         encoder_row(
             first[number].tolist(),
@@ -102,7 +121,7 @@ def encode_for_encoder(
     is_empty = (
         first.lengths == 0 if second is None else (first.lengths == 0) | (second.lengths == 0)
     )
-    numbers = {label: number for number, label in enumerate(classes)}
+    of_label = {label: number for number, label in enumerate(classes)}
     return _kept(
         [row for row, _ in laid_out],
         is_empty,
@@ -110,9 +129,10 @@ def encode_for_encoder(
         texts.origin,
         second_starts=[len(types) - sum(types) for _, types in laid_out],
         # A blank line has no label, and is dropped.
-        classes=[numbers.get(label, 0) for label in labelled.labels] if labelled else None,
+        classes=[of_label.get(label, 0) for label in labelled.labels] if labelled else None,
         special_ids=tokenizer.special_ids,
         objective=objective,
+        words=words,
     )
 
 
@@ -184,6 +204,7 @@ def _kept(
     second_starts: list[int] | None = None,
     classes: list[int] | None = None,
     unread: int = 0,
+    words: Sequence[RaggedIds] = (),
 ) -> EncodedTexts:
     """Drops empty rows and those of which the model would read more than `max_length` tokens."""
     check_max_length(max_length)
@@ -195,6 +216,26 @@ def _kept(
         raise ValueError(f"no text of {origin} is left: {report}; check the text and max_length")
     starts = packed.lengths if second_starts is None else np.asarray(second_starts, np.int64)
     numbers = np.zeros(len(rows), np.int32) if classes is None else np.asarray(classes, np.int32)
+    found = packed.take(kept)
     return EncodedTexts(
-        packed.take(kept), starts[kept], numbers[kept], report, kept, special_ids, objective
+        found,
+        starts[kept],
+        numbers[kept],
+        report,
+        kept,
+        special_ids,
+        objective,
+        token_words=_words_of(found, [side.take(kept) for side in words], special_ids),
     )
+
+
+def _words_of(
+    rows: RaggedIds, sides: Sequence[RaggedIds], special_ids: SpecialIds
+) -> npt.NDArray[np.int32] | None:
+    """Returns the number of each token's word from those of the texts and of the second texts."""
+    if not sides:
+        return None
+    words = np.full(len(rows.values), NO_WORD, np.int32)
+    is_text = ~np.isin(rows.values, sorted(special_ids.added_to_text))
+    words[is_text] = np.concatenate([side[row] for row in range(len(rows)) for side in sides])
+    return words

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_transformer.data.encoding.encode import tokenize
+from keras_transformer.data.encoding.encode import NO_WORD, tokenize_words
 from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.text.layout import encoder_row
-from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -37,24 +36,21 @@ def encode_tagged(
     check_max_length(max_length)
     special_ids = tokenizer.special_ids
     numbers = {tag: number for number, tag in enumerate(classes)}
-    spelled = [words_in_text(row, tokenizer.subwords) for row in texts.words]
-    flat = tokenize([word for row in spelled for word in row], tokenizer)
-    rows, tags, kept, word = [], [], [], 0
+    texts_ids, texts_words = tokenize_words(texts.words, tokenizer)
+    of_words = np.asarray([numbers[tag] for row in texts.tags for tag in row], np.int32)
+    rows, tags, words, kept = [], [], [], []
     empty = 0
-    for line, row_tags in enumerate(texts.tags):
-        ids: list[int] = []
-        own: list[int] = []
-        for tag in row_tags:
-            pieces = flat[word].tolist()
-            word += 1
-            ids += pieces
-            own += [numbers[tag], *[NO_TAG] * (len(pieces) - 1)] if pieces else []
+    for line in range(len(texts)):
+        ids, own = texts_ids[line].tolist(), texts_words[line]
         row, _ = encoder_row(ids, None, special_ids)
         empty += not ids
         if ids and len(row) <= max_length:
             rows.append(row)
-            begin = len(row) - len(ids) - 1
-            tags.append([*[NO_TAG] * begin, *own, NO_TAG])
+            is_first = np.diff(own, prepend=NO_WORD) != 0
+            around = (len(row) - len(ids) - 1, 1)
+            own_tags = np.where(is_first, of_words[own], NO_TAG)
+            tags.append(np.pad(own_tags, around, constant_values=NO_TAG))
+            words.append(np.pad(own, around, constant_values=NO_WORD))
             kept.append(line)
     report = TextReport(len(texts), len(rows), empty, len(texts) - len(rows) - empty, max_length)
     if not rows:
@@ -70,5 +66,6 @@ def encode_tagged(
         np.asarray(kept, np.int64),
         special_ids,
         objective,
-        RaggedIds.from_rows(tags).values,
+        np.concatenate(tags),
+        np.concatenate(words),
     )

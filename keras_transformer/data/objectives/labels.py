@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from keras_transformer.config.embedding import feature_input
 from keras_transformer.data.objectives.objective import Batch, Rows
 
 # Stands for no tag.
@@ -27,6 +28,8 @@ class Labels(ABC):
         inputs = {"token_ids": rows.token_ids}
         if self.has_token_types:
             inputs["token_type_ids"] = rows.token_type_ids
+        for number, states in enumerate(rows.features):
+            inputs[feature_input(number)] = states
         return inputs, *self.labels_of(rows)
 
     @abstractmethod

@@ -17,12 +17,15 @@ class Rows(NamedTuple):
         classes: int32 (B,), the number of each row's label; 0 if rows have none.
         token_classes: int32 (B, L), the number of each token's tag, -1 for none; None if no token
             has one.
+        features: Of each model whose states are features float32 (B, L, layers, width), zeros where
+            a token has none.
     """
 
     token_ids: tf.Tensor
     token_type_ids: tf.Tensor
     classes: tf.Tensor
     token_classes: tf.Tensor | None = None
+    features: tuple[tf.Tensor, ...] = ()
 
 
 class Objective(Protocol):

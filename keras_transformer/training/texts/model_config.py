@@ -12,6 +12,7 @@ from keras_transformer.config.families import ModelConfig
 _NOT_TAKEN = {
     "head",
     "labels",
+    "features",
     "crf",
     "multi_label",
     "vocab_size",

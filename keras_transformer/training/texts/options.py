@@ -8,7 +8,11 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from keras_transformer.config.checks import check_choice, check_flag
 from keras_transformer.config.decoder_only import Direction
+from keras_transformer.config.embedding import FeatureConfig
 from keras_transformer.data.sources.files import read_phrases
+from keras_transformer.features.feature_runs import FeatureRun
+from keras_transformer.features.sizes import FeatureLayers
+from keras_transformer.runs.run_directory import RunDirectory
 
 # The tasks of each option.
 _OWNERS = {
@@ -20,6 +24,8 @@ _OWNERS = {
     "denoising": ("denoising",),
     "class_weights": ("classify", "tag"),
     "crf": ("tag",),
+    "features": ("classify", "tag"),
+    "feature_layers": ("classify", "tag"),
 }
 # Of a new vocabulary with sentinels, as T5 has them.
 _NUM_SENTINELS = 100
@@ -48,6 +54,11 @@ class TextOptions:
             count of its label. Accuracies are without weights. None: each text weighs alike.
         crf: Whether tag learns how tags follow each other, too, and finds those of a text together,
             with a conditional random field.
+        features: Finished runs whose states classify and tag read for each word, beside its tokens:
+            of causal-lm in either direction (ELMo, Flair), of encoders, or of a translation, whose
+            encoder is taken (CoVe). They learn nothing any more.
+        feature_layers: "all" for a learned mix of the states of all layers (ELMo), "last" for those
+            of the last one (Flair).
 
     Raises:
         ValueError: A choice is none of those named.
@@ -62,6 +73,8 @@ class TextOptions:
     next_sentence: bool = False
     class_weights: Literal["balanced"] | None = None
     crf: bool = False
+    features: tuple[Path, ...] = ()
+    feature_layers: FeatureLayers = "all"
 
     def __post_init__(self) -> None:
         hints = get_type_hints(TextOptions)
@@ -73,6 +86,7 @@ class TextOptions:
             check_choice("direction", self.direction, get_args(Direction))
         check_flag("next_sentence", self.next_sentence)
         check_flag("crf", self.crf)
+        check_choice("feature_layers", self.feature_layers, get_args(FeatureLayers))
 
     def owners(self) -> dict[str, tuple[str, ...]]:
         """Returns the tasks of each option that is not the default."""
@@ -99,6 +113,23 @@ class TextOptions:
         if self.masking != "phrases" and self.phrases is not None:
             raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
         self.read_phrases()
+        self.feature_configs()
+
+    @property
+    def feature_runs(self) -> tuple[FeatureRun, ...]:
+        """The runs whose states are features."""
+        return tuple(
+            FeatureRun(RunDirectory(Path(one)), self.feature_layers) for one in self.features
+        )
+
+    def feature_configs(self) -> tuple[FeatureConfig, ...]:
+        """Returns what each of these runs gives for a word.
+
+        Raises:
+            FileNotFoundError: A directory holds no finished run.
+            ValueError: A run's model itself reads features of others.
+        """
+        return tuple(one.config for one in self.feature_runs)
 
     @property
     def num_sentinels(self) -> int:
@@ -132,7 +163,12 @@ class TextOptions:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain JSON values; of phrases what tells whether they changed."""
+        """Returns the fields as plain JSON values; of phrases and runs what tells whether they
+        changed.
+        """
         phrases = "\n".join(self.read_phrases()).encode()
         known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
-        return {**dataclasses.asdict(self), **known}
+        features = [one.digest for one in self.feature_runs] or None
+        fields = {**dataclasses.asdict(self), **known, "features": features}
+        del fields["feature_layers"]  # Its digests tell it.
+        return fields

@@ -154,12 +154,26 @@ def _classify(
         named = (names_in(one) for one in classes)
         sets = tuple(tuple(int(label in one) for label in config.labels) for one in named)
         objective = LabelSets(config.num_token_types > 1, sets)
-    return encode_for_encoder(texts, tokenizer, objective, length, classes, config.pair_separators)
+    return encode_for_encoder(
+        texts,
+        tokenizer,
+        objective,
+        length,
+        classes,
+        config.pair_separators,
+        by_words=bool(config.features),
+    )
 
 
 def _class_head(corpus: LabelledCorpus, options: TextOptions) -> dict[str, Any]:
     several = {"multi_label": True} if corpus.train.multi_label else {}
-    return {"head": "classification", "labels": corpus.train.classes, **several}
+    features = options.feature_configs()
+    return {
+        "head": "classification",
+        "labels": corpus.train.classes,
+        "features": features,
+        **several,
+    }
 
 
 def _tag(
@@ -174,7 +188,9 @@ def _tag(
 
 
 def _tag_head(corpus: TaggedCorpus, options: TextOptions) -> dict[str, Any]:
-    return {"head": "tagging", "labels": corpus.train.classes, "crf": options.crf}
+    features = options.feature_configs()
+    labels = corpus.train.classes
+    return {"head": "tagging", "labels": labels, "crf": options.crf, "features": features}
 
 
 def _embed(

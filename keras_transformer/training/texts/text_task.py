@@ -1,6 +1,6 @@
 """Training on single texts as a task: plain or labelled text, one stack of blocks."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -118,10 +118,13 @@ class TextTask:
                 print(f"{use} {self._labels_noun}: {counted(texts.label_counts)}", flush=True)
         tokenizer = self._open_tokenizer(directory)
         config = self._config_for(tokenizer)
-        train = self._encode(self.corpus.train, tokenizer, config, "training")
+        if directory.is_chief:
+            for number, run in enumerate(self.text_options.feature_runs):
+                run.copy_to(directory.path, number)
+        train = self._encode(self.corpus.train, tokenizer, config, "training", directory)
         valid = None
         if self.corpus.valid is not None:
-            valid = self._encode(self.corpus.valid, tokenizer, config, "validation")
+            valid = self._encode(self.corpus.valid, tokenizer, config, "validation", directory)
         lines = _lines(self.corpus.train)
         return TrainingData(
             tokenizer,
@@ -272,12 +275,25 @@ class TextTask:
         directory.save_tokenizers(tokenizer, tokenizer)
         return tokenizer
 
-    def _encode(self, texts: Any, tokenizer: Tokenizer, config: ModelConfig, use: str) -> Any:
-        encoded = self.kind.encode(
+    def _encode(
+        self,
+        texts: Any,
+        tokenizer: Tokenizer,
+        config: ModelConfig,
+        use: str,
+        directory: RunDirectory,
+    ) -> Any:
+        encoded: Any = self.kind.encode(
             texts, tokenizer, config, self.options.max_length, self.text_options
         )
         print(f"{use} texts: {encoded.report}")
-        return encoded
+        runs = self.text_options.feature_runs
+        if not runs:
+            return encoded
+        words = _words(texts)
+        print(f"{use} texts: states of {sum(map(len, words)):,} words by {len(runs)} runs")
+        features = tuple(run.stored(words, directory.path) for run in runs)
+        return replace(encoded, features=features)
 
 
 def _lines(texts: Any) -> list[str]:
@@ -289,6 +305,13 @@ def _lines(texts: Any) -> list[str]:
     if isinstance(texts, Pairs):
         return [*texts.source, *texts.target]
     return [*texts.first, *(texts.second or ())]
+
+
+def _words(texts: Any) -> list[Sequence[str]]:
+    """Returns the words of all texts, and then of all second texts."""
+    if isinstance(texts, TaggedTexts):
+        return list(texts.words)
+    return [text.split() for text in (*texts.first, *(texts.second or ()))]
 
 
 def _next_id(special_ids: SpecialIds) -> int:
