@@ -9,6 +9,7 @@ INSTALLED := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 CLIENTS := $(VENV)/.clients
 ORACLES := .oracles
+DOCS := .docs
 SOURCES := keras_transformer export tools
 # A worker a core; tests/conftest.py groups tests that share what they export. In their own order:
 # files of a single, slow test would else come last, for one worker while the other waits.
@@ -17,7 +18,7 @@ PYTEST_FLAGS ?= -n 2 --no-loadscope-reorder
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
 
-.PHONY: demo test style types test-all oracles oracles-full sanitize wheels lock clean
+.PHONY: demo docs test style types test-all oracles oracles-full sanitize wheels lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/keras-transformer train --data demo --preset tiny --output runs/demo --resume
@@ -67,6 +68,24 @@ oracles-full: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.translators $(ORACLES)/ids --strings 10000
 	$(ORACLES)/bin/python -m tools.oracles.stacks $(ORACLES)/ids --strings 10000
 	$(BIN)/python -m tools.oracles.ids $(ORACLES)/ids
+
+# The documentation as pages to read: site/index.html. Runs the tutorials, and looks at every page.
+docs: $(INSTALLED) $(BROWSER) $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	$(BIN)/python -m tools.site.look site
+
+# Beside the project's environment, whose packages it sees: tutorials run with them.
+$(DOCS)/.installed: $(INSTALLED)
+	$(BIN)/python -m venv $(DOCS)
+	$(BIN)/python -c "import site; print('import site; site.addsitedir(%r)' % site.getsitepackages()[0])" \
+		> "$$($(DOCS)/bin/python -c 'import site; print(site.getsitepackages()[0])')/project.pth"
+	$(DOCS)/bin/python -m pip install --quiet "mkdocs-material>=9.6,<10" "mkdocstrings[python]>=1,<2" \
+		"mkdocs-jupyter>=0.25,<1" "ipykernel>=6,<8"
+	# As the package is installed: export/ is keras_transformer.export.
+	mkdir -p $(DOCS)/source/keras_transformer
+	ln -sfn $(CURDIR)/keras_transformer/* $(DOCS)/source/keras_transformer/
+	ln -sfn $(CURDIR)/export $(DOCS)/source/keras_transformer/export
+	touch $@
 
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
@@ -162,5 +181,5 @@ lock: $(INSTALLED)
 		--output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) $(ORACLES) build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
+	rm -rf $(VENV) $(ORACLES) $(DOCS) site build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
 	rm -rf examples/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

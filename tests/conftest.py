@@ -8,7 +8,9 @@ import gc
 import logging
 import os
 import sys
+import typing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -52,7 +54,8 @@ def pytest_collection_finish() -> None:
 
 def _trace_quickly() -> None:
     """Leaves out what takes a third of the time of tests that trace: optimizing graphs, which then
-    run on few tokens, and keeping where each of their nodes was written, for messages of errors.
+    run on few tokens, keeping where each of their nodes was written, for messages of errors, and
+    looking anew through what makes a tensor, before Python 3.12, at each check for one.
 
     Processes that tests start have both.
     """
@@ -60,7 +63,8 @@ def _trace_quickly() -> None:
     from tensorflow.python.framework import ops
 
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    # There is no setting for it.
+    # There is no setting for either.
+    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)  # type: ignore
     ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 
 
@@ -82,6 +86,17 @@ def _quick_collections() -> Iterator[None]:
 def _leave_out_what_lives() -> None:
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _start_processes_quickly() -> Iterator[None]:
+    """Processes that tests start see the packages of the base installation, which load sooner; an
+    empty PYTHONPATH shows them all.
+    """
+    light = Path(__file__).parent / "shared" / "base_installation"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(light), prepend=os.pathsep)
+        yield
 
 
 # What follows is for tests that need Keras, which is imported only where it is used.

@@ -1,6 +1,7 @@
 """What no model or corpus can mend is told before TensorFlow is loaded, which takes seconds."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -68,6 +69,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
         text=True,
         check=True,
         cwd=directory,
+        env={**os.environ, "PYTHONPATH": ""},  # It would hide Matplotlib.
     )
     return dict(zip(REFUSED, json.loads(done.stdout), strict=True))
 

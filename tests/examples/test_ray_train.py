@@ -32,7 +32,7 @@ def test_two_workers_of_a_local_cluster_train(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         # Ray would run its workers at the lowest priority.
-        env={**os.environ, "HOME": str(tmp_path), "RAY_worker_niceness": "0"},
+        env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": "", "RAY_worker_niceness": "0"},
         timeout=600,
     )
     assert result.returncode == 0, result.stderr[-4000:]

@@ -41,7 +41,7 @@ def start(artefact: Path, tmp_path: Path) -> Callable[..., subprocess.Popen]:
         return subprocess.Popen(
             [sys.executable, *command, *options],
             cwd=tmp_path,
-            env={**os.environ, "HOME": str(tmp_path)},
+            env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

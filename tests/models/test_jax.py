@@ -123,6 +123,7 @@ def on_jax(
             **os.environ,
             "KERAS_BACKEND": "jax",
             "JAX_PLATFORMS": "cpu",
+            "PYTHONPATH": "",  # It would hide JAX.
             # Optimizing takes longer than these few updates do.
             "XLA_FLAGS": QUICK_TO_COMPILE,
         },

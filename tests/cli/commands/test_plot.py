@@ -1,6 +1,7 @@
 """`keras-transformer plot`: each kind of picture from the command line, and its errors."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -173,6 +174,10 @@ def test_curves_need_no_tensorflow(run: Path, tmp_path: Path) -> None:
     )
     given = [str(run), "--output", str(tmp_path / "a.png")]
     done = subprocess.run(
-        [sys.executable, "-c", program, *given], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *given],
+        env={**os.environ, "PYTHONPATH": ""},  # It would hide Matplotlib.
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.splitlines()[-1] == "0 False"

@@ -1,0 +1,1 @@
+"""The documentation as a site: `make docs` builds it, `tools/site/look.py` looks at it."""
