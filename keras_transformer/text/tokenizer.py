@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import sentencepiece
 
@@ -26,11 +26,12 @@ from keras_transformer.text.training_feed import (
 from keras_transformer.text.vocabulary_size import (
     BYTE_FALLBACK_FROM,
     CHARACTERS_A_PIECE,
+    MOST_PIECES,
     CharacterCount,
 )
 from keras_transformer.whole_files import write_bytes
 
-ModelType = Literal["unigram", "bpe"]
+ModelType = Literal["unigram", "bpe", "char"]
 
 _MAX_TRAINING_SENTENCES = 5_000_000
 _MAX_SENTENCE_BYTES = 1 << 20
@@ -238,12 +239,15 @@ def train_fitting_tokenizer(
     Args:
         sentences: The training texts.
         vocab_size: Number of ids; None for one that suits the texts.
-        model_type: "unigram" or "bpe".
+        model_type: "unigram", "bpe" or "char".
         characters_a_piece: How many there are for each piece if no number is given.
         **more: Its other arguments.
     """
     if vocab_size is not None:
         return train_tokenizer(sentences, vocab_size, model_type, **more)
+    if model_type == "char":
+        # As many as there are, which are few beside the bytes.
+        return train_tokenizer(sentences, MOST_PIECES, model_type, byte_fallback=False, **more)
     size = CharacterCount(sentences).vocabulary_size(characters_a_piece)
     try:
         return train_tokenizer(sentences, size, model_type, **more)
@@ -269,8 +273,10 @@ def train_tokenizer(
 
     Args:
         sentences: the training texts, one sentence each; consumed once, not held in Python.
-        vocab_size: number of ids, special ones included; reached exactly.
-        model_type: "unigram" (Kudo 2018) or "bpe" (Sennrich et al. 2016).
+        vocab_size: number of ids, special ones included; reached exactly, but for "char" where the
+            sentences have fewer characters.
+        model_type: "unigram" (Kudo 2018), "bpe" (Sennrich et al. 2016) or "char": a piece for each
+            of the most frequent characters.
         byte_fallback: spell characters that the corpus lacks as bytes, so that unk never occurs;
             takes 256 ids. None: on from a `vocab_size` of 1,024.
         has_mask: give the vocabulary a piece `<mask>`, id 4, for masked language models; texts
@@ -288,8 +294,8 @@ def train_tokenizer(
             or `vocab_size` is too small for the corpus's characters or larger than the corpus can
             fill (the message names the bound).
     """
-    if model_type not in ("unigram", "bpe"):
-        raise ValueError(f'model_type must be "unigram" or "bpe", got {model_type!r}')
+    if model_type not in get_args(ModelType):
+        raise ValueError(f'model_type must be "unigram", "bpe" or "char", got {model_type!r}')
     check_vocab_size(vocab_size)
     if byte_fallback is None:
         byte_fallback = vocab_size >= BYTE_FALLBACK_FROM

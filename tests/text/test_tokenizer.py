@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.text.tokenizer import Tokenizer, shared_special_ids, train_tokenizer
+from keras_transformer.text.tokenizer import (
+    Tokenizer,
+    shared_special_ids,
+    train_fitting_tokenizer,
+    train_tokenizer,
+)
 
 BOS_ID, EOS_ID, PAD_ID, UNK_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad, SpecialIds.unk
 
@@ -41,7 +46,23 @@ def test_the_vocabulary_has_exactly_the_asked_size(sentences):
         assert train_tokenizer(sentences, size, "bpe").vocab_size == size
 
 
-@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_a_vocabulary_of_characters_has_each_or_the_most_frequent(sentences):
+    letters = {letter for sentence in sentences for letter in sentence if letter != " "}
+    whole = train_fitting_tokenizer(sentences, None, "char")
+    assert {*whole.pieces(range(whole.vocab_size))[4:]} == {*letters, "▁"}
+    assert whole.split("a house") == ["▁", "a", "▁", "h", "o", "u", "s", "e"]
+    few = train_tokenizer(sentences, 9, "char")
+    assert few.vocab_size == 9
+    assert {*few.pieces(range(4, 9))} < {*letters, "▁"}
+
+
+def test_characters_that_a_large_vocabulary_lacks_are_bytes(sentences):
+    spelled = train_tokenizer(sentences, 2000, "char")
+    assert spelled.vocab_size < 400
+    assert spelled.decode(spelled.encode(["a 家"])) == ["a 家"]
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe", "char"])
 def test_the_same_sentences_give_the_same_model(sentences, model_type):
     first = train_tokenizer(sentences, 60, model_type)
     assert train_tokenizer(iter(sentences), 60, model_type).model == first.model

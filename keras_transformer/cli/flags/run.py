@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from keras_transformer.cli.flags.products import Products
-from keras_transformer.text.tokenizer import check_vocab_size
+from keras_transformer.text.tokenizer import ModelType, check_vocab_size
 
 TaskName = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
 Preset = Literal[
@@ -46,7 +46,7 @@ class RunOptions:
             row, as --model.memory_length (causal-lm).
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300
             characters, 8000 at most; for the demo 2000).
-        tokenizer_type: Kind of SentencePiece model.
+        tokenizer_type: Kind of SentencePiece model; "char" has a piece for each character.
         joint_vocabulary: One vocabulary for both languages, or one for each (translation).
         tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
             SentencePiece models, or a tokenizer.json with byte-level BPE or WordPiece.
@@ -73,7 +73,7 @@ class RunOptions:
     preset: Preset | None = None
     memory_length: int | None = None
     vocab_size: int | None = None
-    tokenizer_type: Literal["unigram", "bpe"] = "unigram"
+    tokenizer_type: ModelType = "unigram"
     joint_vocabulary: bool = True
     tokenizer: list[Path] = field(default_factory=list)
     init: Path | None = None

@@ -82,7 +82,7 @@ def train(
         overrides: Fields of the config that replace the preset's.
         vocab_size: Number of pieces in the vocabulary (in each, if there are two); if None, as many
             as the corpus can teach, 8,000 at most.
-        tokenizer_type: "unigram" or "bpe".
+        tokenizer_type: "unigram", "bpe" or "char".
         joint_vocabulary: Whether a translation's source and target share a vocabulary.
         tokenizers: Existing tokenizers of a translation's source and target, the same object twice
             for a shared vocabulary; None to train them on the corpus.

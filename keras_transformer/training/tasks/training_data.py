@@ -51,7 +51,7 @@ class Vocabulary:
     Attributes:
         size: Number of pieces in the vocabulary (in each, if there are two); None for as many as
             the corpus can teach.
-        tokenizer_type: "unigram" or "bpe".
+        tokenizer_type: "unigram", "bpe" or "char".
         is_joint: Whether source and target share it.
     """
 

@@ -63,7 +63,7 @@ def train_texts(
         overrides: Fields of the config that replace the preset's.
         vocab_size: Number of pieces in the vocabulary; if None, as many as the corpus can teach,
             8,000 at most.
-        tokenizer_type: "unigram" or "bpe".
+        tokenizer_type: "unigram", "bpe" or "char".
         tokenizer: An existing tokenizer; None to train one on the corpus.
         init: Directory of a finished run, whose tokenizer is used and whose weights are taken where
             layer path and shape are the same, and labels if the head has some; those that are not

@@ -20,7 +20,8 @@ TEXTS = [
     "¿dónde está la casa roja? über den großen Fluß 家は赤い",
 ]
 SPECIAL_IDS = frozenset(range(4))
-MODELS = [(kind, fallback) for kind in ("unigram", "bpe") for fallback in (False, True)]
+KINDS = ("unigram", "bpe", "char")
+MODELS = [(kind, fallback) for kind in KINDS for fallback in (False, True)]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_encoded_text_gives_the_text_decoded_at_once(
     ].decode(ids)
 
 
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_pieces_leave_with_the_token_that_settles_them(processors: Any, kind: str) -> None:
     processor = processors[kind, True]
     stream = SentencePieceStream(processor, SPECIAL_IDS)

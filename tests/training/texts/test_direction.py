@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from few_updates import without_graphs
 from single_texts import LINES, PLAIN, SIZES
 
 from keras_transformer.config.decoder_only import DecoderConfig
@@ -110,3 +111,15 @@ def test_a_direction_is_one_of_two_and_of_causal_lm(start: Callable[..., Any]) -
         TextOptions(direction="up")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="direction='backward' is for causal-lm, not for masked"):
         start("masked-lm", "run", PLAIN, **BACKWARD)
+
+
+def test_a_language_model_of_characters_reads_each(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    settings = {"vocab_size": None, "tokenizer_type": "char", "options": {"max_steps": 2}}
+    with without_graphs():
+        start("causal-lm", "letters", **BACKWARD, **settings)
+    model, tokenizer, _ = load_run(tmp_path / "letters")
+    assert tokenizer.split("cab")[-3:] == ["c", "a", "b"]
+    [scored] = Generator(model, tokenizer).score(["cab"])
+    assert len(scored.ids) == 4
