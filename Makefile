@@ -49,6 +49,7 @@ test-all: test
 oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
 	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
+	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks/transfo_xl
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
@@ -95,6 +96,9 @@ $(ORACLES)/.installed:
 		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.
 	$(ORACLES)/bin/python -m pip install --quiet --no-deps --ignore-requires-python OpenNMT-tf
+	# The last version with Transformer-XL.
+	$(PYTHON) -m venv $(ORACLES)/4.57
+	$(ORACLES)/4.57/bin/python -m pip install --quiet torch "transformers==4.57.6" sacremoses sentencepiece
 	touch $@
 
 # The tests of our operators with an operators' library that notices any read or write beyond a

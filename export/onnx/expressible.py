@@ -13,9 +13,20 @@ from keras_transformer.config.stack import StackConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.heads import of_encoders, vocabulary
 from keras_transformer.export.onnx.layers import embedding, norms, recurrence, stack
-from keras_transformer.export.onnx.layers.attention import kinds, relative, rotary
+from keras_transformer.export.onnx.layers.attention import distances, kinds, relative, rotary
 
-EMITTERS = (kinds, rotary, relative, recurrence, stack, norms, embedding, vocabulary, of_encoders)
+EMITTERS = (
+    kinds,
+    rotary,
+    relative,
+    distances,
+    recurrence,
+    stack,
+    norms,
+    embedding,
+    vocabulary,
+    of_encoders,
+)
 
 
 def unsupported(config: ModelConfig, target: str, precision: str) -> dict[str, Any]:

@@ -130,6 +130,21 @@ class DecoderConfig(SingleStackConfig):
         blocks = [_with_window(block, reach + 1) for block in stack.blocks]
         return dataclasses.replace(stack, blocks=tuple(blocks))
 
+    def check_memory(self) -> int:
+        """Returns how many tokens the model remembers; raises `ValueError` if none."""
+        if self.memory_length is None:
+            raise ValueError(
+                "a model without memory_length remembers nothing of what it read: read each text "
+                "by itself, or train with --memory-length."
+            )
+        return self.memory_length
+
+    @property
+    def reach(self) -> int:
+        """Of a model with a memory, how many tokens before one its logits depend on at most."""
+        blocks = (block.own for block in self.stack.layers)
+        return sum((one.window or 1) - 1 for one in blocks if isinstance(one, AttentionConfig))
+
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the papers' equations."""

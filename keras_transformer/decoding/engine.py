@@ -32,6 +32,7 @@ from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
 from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
+from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.models import Transformer
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
@@ -300,6 +301,7 @@ class KerasGenerationEngine(SearchingEngine):
         super().__init__(model, SharedDecoder(model), batch_tokens)
         self.config = model.config
         self._score = as_graph(self._log_probabilities, ROWS, ROWS)
+        self._read_on: Any = None
 
     def search(
         self,
@@ -333,10 +335,40 @@ class KerasGenerationEngine(SearchingEngine):
         found = run_in_batches(lengths, self._batch_tokens, run)
         return [row[:length] for row, length in zip(found, lengths, strict=True)]
 
+    def read_on(
+        self, tokens: Sequence[int], before: Any = None
+    ) -> tuple[npt.NDArray[np.float32], Any]:
+        """As `GenerationEngine.read_on`: in segments as long as the memory."""
+        length = self.config.check_memory()
+        check_texts_fit(self.config, [tokens])
+        last, memory = before or (self._special_ids.decoder_start, self._model.empty_memory(1))
+        if self._read_on is None:
+            of_memory = tf.nest.map_structure(tf.TensorSpec.from_tensor, memory)
+            self._read_on = as_graph(self._read_segment, ROWS, ROWS, of_memory)
+        read, found = [last, *tokens], [np.zeros(0, np.float32)]
+        for begin in range(0, len(tokens), length):
+            labels = np.array([tokens[begin : begin + length]], np.int32)
+            token_ids = np.array([read[begin : begin + labels.size]], np.int32)
+            values, memory = self._read_on(token_ids, labels, memory)
+            found.append(np.array(values)[0])
+        return np.concatenate(found), (read[-1], memory)
+
+    def _read_segment(
+        self, token_ids: Tensor, labels: Tensor, memory: Memory
+    ) -> tuple[Tensor, Memory]:
+        states, memory = self._model.read_on(token_ids, memory, training=False)
+        if self.config.logit_bias:
+            states = states[..., :-1]  # The head adds its biases by itself.
+        return _of_labels(self._model.head(states), labels), memory
+
     def _log_probabilities(self, token_ids: Tensor, labels: Tensor) -> Tensor:
-        logits = ops.cast(self._model({"token_ids": token_ids}, training=False), "float32")
-        values = ops.log_softmax(logits, axis=-1)
-        return ops.take_along_axis(values, labels[:, :, None], axis=2)[:, :, 0]
+        return _of_labels(self._model({"token_ids": token_ids}, training=False), labels)
+
+
+def _of_labels(logits: Tensor, labels: Tensor) -> Tensor:
+    """Returns the log-probabilities of labels `(rows, length)`."""
+    values = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    return ops.take_along_axis(values, labels[:, :, None], axis=2)[:, :, 0]
 
 
 def _outputs(*arguments: Any) -> Found:

@@ -4,7 +4,7 @@ generator of text knows nothing else of models, graphs and batches.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,23 @@ class GenerationEngine(Protocol):
 
         Raises:
             ValueError: A text does not fit the model.
+        """
+        ...
+
+    def read_on(
+        self, tokens: Sequence[int], before: Any = None
+    ) -> tuple[npt.NDArray[np.float32], Any]:
+        """Returns the log-probabilities of tokens that go on from those read before, in nats.
+
+        Args:
+            tokens: Ids of the next part of a text, ends of its lines included.
+            before: What the call for the part before returned; None at the beginning of a text.
+
+        Returns:
+            float32 `(tokens,)`, and what the call for the next part takes.
+
+        Raises:
+            ValueError: The model has no memory, or an id is outside the vocabulary.
         """
         ...
 

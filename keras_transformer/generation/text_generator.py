@@ -265,6 +265,34 @@ class TextGenerator:
             )
         return scored
 
+    def read_on(self, texts: Sequence[str], before: Any = None) -> tuple[list[Hypothesis], Any]:
+        """Scores the next lines of one long text, of which each goes on where the one before ended.
+
+        For models with a memory (`memory_length`). Lines may have any length.
+
+        Args:
+            texts: The lines.
+            before: What the call for the lines before returned; None for the first ones.
+
+        Returns:
+            For each line its ids and, as score and log-probability, its log-probability given the
+            lines before, eos included; and what the call for the next lines takes.
+
+        Raises:
+            TypeError: A list of texts is one string, or holds anything but strings.
+            ValueError: The model has no memory.
+
+        Example:
+            `scored, before = generator.read_on(["First line.", "Second line."])`
+        """
+        rows = self._text_ids.encode(check_texts(texts))
+        ended = [[*row, self.config.special_ids.eos] for row in rows]
+        values, after = self._engine.read_on([token for row in ended for token in row], before)
+        ends = np.cumsum([len(row) for row in ended])
+        totals = [float(one.sum(dtype=np.float64)) for one in np.split(values, ends[:-1])]
+        found = zip(texts, rows, totals, strict=True) if texts else ()
+        return [Hypothesis(text, row, total, total) for text, row, total in found], after
+
     def perplexity(self, texts: Sequence[str]) -> list[float]:
         """Returns the perplexity of each text: exp of the mean negative log-probability a token.
 

@@ -102,10 +102,8 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         Raises:
             ValueError: The model has no memory.
         """
-        if self.config.memory_length is None:
-            raise ValueError("a model without memory_length remembers no segment: give it one.")
-        blocks, width = self.config.num_layers, self.config.model_dim
-        return Memory.empty(blocks, rows, self.config.memory_length, width, self.compute_dtype)
+        length, width = self.config.check_memory(), self.config.model_dim
+        return Memory.empty(self.config.num_layers, rows, length, width, self.compute_dtype)
 
     def read_on(
         self, token_ids: Tensor, memory: Memory, training: bool | None = None

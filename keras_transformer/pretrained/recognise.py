@@ -30,6 +30,7 @@ from keras_transformer.pretrained.huggingface.bert_family import ENCODERS
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
+from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, read_single_stack
@@ -40,7 +41,13 @@ from keras_transformer.pretrained.values import FileValues, read_json
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers
 
-SINGLE_STACKS: dict[str, SingleStack] = {**ENCODERS, **GPTS, **LLAMAS, **GEMMAS}
+SINGLE_STACKS: dict[str, SingleStack] = {
+    **ENCODERS,
+    **GPTS,
+    **LLAMAS,
+    **GEMMAS,
+    **TRANSFO_XLS,
+}
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "bart": partial(read_bart_family, variant=BART),

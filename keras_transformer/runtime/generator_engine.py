@@ -4,6 +4,7 @@ log-probabilities. It knows nothing of text.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +84,28 @@ class OnnxGenerationEngine(DecoderEngine):
 
         found = self._workers.by_place(score, batches, division.at_a_time)
         return [found[place] for place in range(len(texts))]
+
+    def read_on(
+        self, tokens: Sequence[int], before: Any = None
+    ) -> tuple[npt.NDArray[np.float32], Any]:
+        """As `GenerationEngine.read_on`: each part is read with all that its tokens may see, since
+        graphs of whole texts take no memory.
+
+        Raises:
+            ValueError: The model has no memory, or an id is outside the vocabulary.
+            RuntimeError: The engine is closed.
+        """
+        self.config.check_memory()
+        check_texts_fit(self.config, [tokens])
+        # The last token read, and what its state depends on.
+        most = self.config.reach + 1
+        seen, found = list(before or ()), [np.zeros(0, np.float32)]
+        for begin in range(0, len(tokens), most):
+            part = tokens[begin : begin + most]
+            [values] = self.log_probabilities([[*seen, *part]])
+            found.append(values[len(seen) : len(seen) + len(part)])
+            seen = [*seen, *part][-most:]
+        return np.concatenate(found), seen
 
     def _checked(self, prompts: IdRows, options: SearchOptions) -> DecodedRows:
         checked = check_prompts(self.config, prompts, options)

@@ -158,7 +158,7 @@ def _attended(paper: Any, layer: Any, states: Any, keys: Any, mask: Any) -> Any:
 
 
 def test_a_model_without_memory_says_so(make) -> None:
-    with pytest.raises(ValueError, match="without memory_length remembers no segment"):
+    with pytest.raises(ValueError, match="without memory_length remembers nothing"):
         make(memory_length=None).empty_memory(2)
 
 

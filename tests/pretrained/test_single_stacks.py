@@ -35,7 +35,17 @@ ENCODERS = (
     "xlm_roberta",
 )
 CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
-DECODERS = ("gpt2", "llama", "llama_sentencepiece", "qwen3", "gemma", "gemma2", "gemma3", "mistral")
+DECODERS = (
+    "gpt2",
+    "llama",
+    "llama_sentencepiece",
+    "qwen3",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "mistral",
+    "transfo_xl",
+)
 
 
 class Read(NamedTuple):

@@ -57,6 +57,13 @@ def position_vectors(
     layer: Any = embeddings.positions
     if not isinstance(layer, SinusoidalPositions):
         return kernels.embedding(graph, weight_array(layer.matrix)[layer.offset :], positions)
+    return sinusoids(graph, layer, positions)
+
+
+def sinusoids(graph: GraphBuilder, layer: SinusoidalPositions, positions: str) -> str:
+    """Returns the vectors of integer positions `(length,)`, of either sign: float32
+    `(length, model_dim)`.
+    """
     column = graph.op("Unsqueeze", graph.cast(positions, "float32"), integers(1))
     if layer.offset:
         column = graph.op("Add", column, np.float32(layer.offset))

@@ -120,8 +120,8 @@ def test_nothing_is_written_for_a_refused_model(
     tokenizer: Tokenizer,
     tmp_path: Path,
 ) -> None:
-    model = make_model(relative_sinusoids=True)
-    with pytest.raises(ValueError, match=r"cannot hold relative_sinusoids=True: "):
+    model = make_model(additive_attention=True)
+    with pytest.raises(ValueError, match=r"cannot hold additive=True: "):
         export_onnx(model, tokenizer, tmp_path / "artefact", **settings)
     assert not list(tmp_path.iterdir())
 
@@ -137,6 +137,13 @@ WIDTHS = {
     "widths apart": {},
     "equal widths": {"key_dim": 4, "value_dim": 4},
     "widths of 8": {"key_dim": 8, "value_dim": 8, "norm": "post"},
+    "distances": {
+        "key_dim": 4,
+        "value_dim": 4,
+        "rotary_base": None,
+        "relative_sinusoids": True,
+        "attention_soft_cap": 2.0,
+    },
 }
 BEAM_SIZES = (1, 3)
 
@@ -177,10 +184,12 @@ def ids(translator: Any, texts: list[str]) -> list[list[list[list[int]]]]:
         pytest.param("portable", "widths apart", marks=pytest.mark.exhaustive),
         pytest.param("onnxruntime", "equal widths", marks=pytest.mark.exhaustive),
         pytest.param("onnxruntime", "widths of 8", marks=pytest.mark.exhaustive),
+        pytest.param("onnxruntime", "distances", marks=pytest.mark.exhaustive),
         pytest.param("native", "widths apart", marks=pytest.mark.exhaustive),
         pytest.param("native", "equal widths", marks=pytest.mark.exhaustive),
         ("onnxruntime", "widths apart"),
         ("native", "widths of 8"),
+        ("native", "distances"),
     ],
 )
 def test_graphs_of_every_option_find_the_same_as_keras(

@@ -85,7 +85,7 @@ CHANGED = {
     ),
 }
 # Read, and of no form that can be written.
-NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm"}
+NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm", "transfo_xl"}
 
 
 def tensors(directory: Path) -> Tensors:

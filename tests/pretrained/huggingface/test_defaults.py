@@ -76,6 +76,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": True,
         "scale_attn_weights": True,
     },
+    "transfo_xl": {
+        "same_length": True,
+        "untie_r": True,
+        "pre_lnorm": False,
+        "attn_type": 0,
+        "dropout": 0.1,
+        "dropatt": 0.0,
+        "layer_norm_epsilon": 1e-5,
+        "clamp_len": 1000,
+    },
     "llama": {
         "bos_token_id": 1,
         "eos_token_id": 2,

@@ -45,12 +45,14 @@ def is_grouped(attention: MultiHeadAttention) -> bool:
 
 def fits_fused(attention: MultiHeadAttention) -> bool:
     """Whether the other fused operators can compute a layer, apart from shared heads."""
-    return is_fused(attention.config) and attention.config.soft_cap is None
+    fits = attention.distances is None and attention.config.soft_cap is None
+    return fits and is_fused(attention.config)
 
 
 def fits_group_query(attention: MultiHeadAttention) -> bool:
     """Whether GroupQueryAttention can compute a layer."""
-    return is_fused(attention.config) and attention.config.key_dim % _GROUPED_WIDTH == 0
+    fits = attention.distances is None and attention.config.key_dim % _GROUPED_WIDTH == 0
+    return fits and is_fused(attention.config)
 
 
 def grouped_flags(attention: MultiHeadAttention) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.attention.distances import by_distance
 from keras_transformer.export.onnx.layers.attention.fused import attend_fused, with_all_heads
 from keras_transformer.export.onnx.layers.attention.kinds import (
     fits_fused,
@@ -57,9 +58,11 @@ def sequence_attention(
 
     def attended(projected: str) -> str:
         if not fits_fused(attention):
-            parts = split_heads(graph, attention, projected, ids)
+            query, *others = split_heads(graph, attention, projected, ids)
+            query, further = by_distance(graph, attention, query, ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
-            return attend(graph, attention, *parts, with_bias(graph, hidden, bias))[0]
+            hidden = with_bias(graph, hidden, bias)
+            return attend(graph, attention, query, *others, hidden, further)[0]
         states = graph.op("Reshape", projected, graph.extended_shape(ids, packed.units))
         query, *others = split_places(graph, attention, states, ids)
         key, value = (with_all_heads(graph, attention, part, ids) for part in others)
@@ -104,8 +107,9 @@ def prefill_attention(
         query, *new = split_heads(graph, attention, projected, ids)
         for name, part, buffer in zip(named("new_cache", number), new, cache, strict=True):
             graph.output(name, _filled(graph, part, buffer, ids))
+        query, further = by_distance(graph, attention, query, ids)
         hidden = with_bias(graph, later_places(graph, ids), bias)
-        return attend(graph, attention, query, *new, hidden)[0]
+        return attend(graph, attention, query, *new, hidden, further)[0]
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.activations import soft_capped
+from keras_transformer.export.onnx.layers.attention.distances import by_distance
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED, is_grouped, named
 from keras_transformer.export.onnx.layers.attention.relative import step_bias, with_bias
 from keras_transformer.export.onnx.layers.attention.split import HEADS_FIRST, split_heads
@@ -15,7 +16,13 @@ from keras_transformer.layers.variants.relative_bias import RelativeBias
 
 
 def attend(
-    graph: GraphBuilder, attention: MultiHeadAttention, query: str, key: str, value: str, more: str
+    graph: GraphBuilder,
+    attention: MultiHeadAttention,
+    query: str,
+    key: str,
+    value: str,
+    more: str,
+    further: str | None = None,
 ) -> tuple[str, str]:
     """Attends from queries that are already scaled.
 
@@ -26,6 +33,7 @@ def attend(
         key: `(batch, key_value_heads, keys, key_dim)`.
         value: `(batch, key_value_heads, keys, value_dim)`.
         more: Values to add to the capped scores `(batch, heads, queries, keys)`.
+        further: The same before they are capped; None for none.
 
     Returns:
         `(batch * queries, heads * value_dim)`, and the weights.
@@ -36,7 +44,9 @@ def attend(
         _by_keys(graph, attention, query, attention.config.key_dim),
         graph.op("Transpose", key, perm=[0, 1, 3, 2]),
     )
-    scores = soft_capped(graph, _by_heads(graph, attention, scores, 0), attention.config.soft_cap)
+    scores = _by_heads(graph, attention, scores, 0)
+    scores = scores if further is None else graph.op("Add", scores, further)
+    scores = soft_capped(graph, scores, attention.config.soft_cap)
     weights = graph.op("Softmax", graph.op("Add", scores, more), axis=-1)
     heads = graph.op("MatMul", _by_keys(graph, attention, weights, 0), value)
     heads = _by_heads(graph, attention, heads, attention.config.value_dim)
@@ -93,7 +103,8 @@ def attend_cache(
         seen.append(graph.op("Where", here, part, buffer))
     keys, values = seen
     bias = step_bias(graph, attention, relative, whole_cache=True)
-    return attend(graph, attention, query, keys, values, with_bias(graph, later, bias))[0]
+    query, further = by_distance(graph, attention, query, None)
+    return attend(graph, attention, query, keys, values, with_bias(graph, later, bias), further)[0]
 
 
 def _places_in_cache(graph: GraphBuilder) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.search.confidence import token_score
+from keras_transformer.search.options import Hypothesis
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -20,11 +21,20 @@ def main(arguments: Sequence[str]) -> int:
     generator = open_generator(given.model, runtime, **lines.limits)
     totals = _Totals()
 
+    # A model with a memory reads all lines as one text.
+    before: list[Any] = [None]
+
+    def score(block: list[Any]) -> list[Hypothesis]:
+        if generator.config.memory_length is None:
+            return generator.score(block)
+        scored, before[0] = generator.read_on(block, before[0])
+        return scored
+
     def answer(block: list[str]) -> Iterator[str]:
         return (f"{one['perplexity']:.4f}" for one in values(block))
 
     def values(block: list[Any]) -> Iterator[dict[str, Any]]:
-        for one in generator.score(block):
+        for one in score(block):
             totals.add(len(one.ids) + 1, one.log_probability)
             yield {
                 "perplexity": math.exp(-token_score(one.ids, one.log_probability)),
@@ -44,7 +54,8 @@ def build_parser() -> CommandParser:
         "perplexity",
         "Write the perplexity of each line of standard input (exp of the mean negative "
         "log-probability a token, the end of the line counted), and that of the whole text on "
-        "standard error.",
+        "standard error. A model with a memory reads all lines as one text: each goes on where the "
+        "one before ended, and may have any length.",
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(TextLineOptions, title="lines", defaults={"long_lines": "refuse"})

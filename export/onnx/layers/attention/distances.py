@@ -1,0 +1,82 @@
+"""Distances as sinusoids (Dai et al. 2019, section 3.3 and appendix B): what they add to the scores
+of attention.
+"""
+
+import numpy as np
+
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.stack import AttentionConfig
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.embedding import sinusoids
+from keras_transformer.export.onnx.layers.linear import weight_array
+from keras_transformer.layers.attention import MultiHeadAttention
+
+HOLDS: dict[type, set[str]] = {
+    AttentionConfig: {"relative_sinusoids"},
+    # What is remembered is what caches hold; how far it reaches is a window.
+    DecoderConfig: {"memory_length"},
+}
+
+
+def by_distance(
+    graph: GraphBuilder, attention: MultiHeadAttention, query: str, ids: str | None
+) -> tuple[str, str | None]:
+    """Returns queries for the keys, and what distances add to the scores, before any cap.
+
+    Args:
+        graph: The graph.
+        attention: The layer.
+        query: `(batch, heads, queries, key_dim)`, already scaled.
+        ids: A value `(batch, length)` of whole sequences; None for one query at the place `step`,
+            with all places of the caches as keys.
+
+    Returns:
+        Queries, and scores `(batch, heads, queries, keys)`; the query and None without distances.
+    """
+    layer = attention.distances
+    if layer is None:
+        return query, None
+    scale = np.float32(attention.config.key_dim**-0.5 if attention.config.scale else 1)
+    content, position = (
+        graph.op("Add", query, weight_array(bias)[:, None] * scale)
+        for bias in (layer.content_bias, layer.position_bias)
+    )
+    distances = graph.shared(("distances", ids), lambda: _distances(graph, ids))
+    width = layer.sinusoids.model_dim
+    vectors = graph.shared(
+        ("sinusoids of distances", width, ids),
+        lambda: sinusoids(graph, layer.sinusoids, distances),
+    )
+    # [H, D, K], so that the products of vectors are a matrix of each head.
+    heads = weight_array(layer.linear.kernel).reshape(width, layer.num_heads, layer.key_dim)
+    keys = graph.op("MatMul", vectors, np.ascontiguousarray(heads.transpose(1, 0, 2)))
+    scores = graph.op("MatMul", position, graph.op("Transpose", keys, perm=[0, 2, 1]))
+    return content, scores if ids is None else _by_key(graph, attention, scores, ids)
+
+
+def _distances(graph: GraphBuilder, ids: str | None) -> str:
+    """Returns distances, int64: of sequences of T tokens all from T - 1 to 1 - T, of one query
+    those to the places of a cache.
+    """
+    if ids is None:
+        end = graph.op("Squeeze", graph.op("Shape", "cache_key_0", start=2, end=3))
+        places = graph.op("Range", np.int64(0), end, np.int64(1))
+        return graph.op("Sub", graph.cast("step", "int64"), places)
+    length = graph.op("Squeeze", graph.op("Shape", ids, start=1))
+    last = graph.op("Sub", length, np.int64(1))
+    return graph.op("Range", last, graph.op("Neg", length), np.int64(-1))
+
+
+def _by_key(graph: GraphBuilder, attention: MultiHeadAttention, scores: str, ids: str) -> str:
+    """Moves rows to where their own distances begin, as `layers.variants.relative_sinusoids` does.
+
+    `(batch, heads, T, 2 T - 1)` → `(batch, heads, T, T)`.
+    """
+    length = graph.shared(("length", ids), lambda: graph.op("Shape", ids, start=1))
+    heads = integers(0, attention.config.num_heads)
+    padded = graph.op("Pad", scores, integers(0, 0, 0, 1, 0, 0, 0, 0))
+    apart = graph.op("Concat", heads, integers(-1), length, axis=0)
+    moved = graph.op("Reshape", padded, apart)
+    moved = graph.op("Slice", moved, integers(1), integers(np.iinfo(np.int64).max), integers(2))
+    rows = graph.op("Concat", heads, length, integers(-1), axis=0)
+    return graph.op("Slice", graph.op("Reshape", moved, rows), integers(0), length, integers(3))
