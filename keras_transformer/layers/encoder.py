@@ -69,10 +69,20 @@ class Encoder(Stack):
     attends_ahead = True
 
     def call(
-        self, states: Tensor, keep_mask: Tensor | None = None, training: bool | None = None
+        self,
+        states: Tensor,
+        keep_mask: Tensor | None = None,
+        training: bool | None = None,
+        visible: Tensor | None = None,
     ) -> Tensor:
-        """Runs the blocks one after the other."""
+        """Runs the blocks one after the other.
+
+        `visible` is boolean `(source_length, source_length)`, False where a query must not see a
+        key; None for all.
+        """
         mask = None if keep_mask is None else self.own_mask(keep_mask)
+        if visible is not None:
+            mask = visible if mask is None else mask & visible
         biases = self.attention_biases(states)
         for block, bias in zip(self.blocks, biases, strict=True):
             inputs = {"states": states, "bias": bias}

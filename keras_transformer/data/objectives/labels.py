@@ -8,8 +8,10 @@ import tensorflow as tf
 from keras_transformer.config.embedding import feature_input
 from keras_transformer.data.objectives.objective import Batch, Rows
 
-# Stands for no tag.
+# Stands for no tag: of a token that is not the first of a word.
 NO_TAG = -1
+# Stands for an unknown label or tag, which other views of the model learn.
+UNLABELLED = -2
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,11 @@ class Labels(ABC):
 
 
 class Classes(Labels):
-    """The number of each row's label, `(B, 1)`, with a weight of 1."""
+    """The number of each row's label, `(B, 1)`, with a weight of 1; -1 and 0 for an unknown one."""
 
     def labels_of(self, rows: Rows) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns them."""
-        labels = rows.classes[:, None]
-        return labels, tf.ones_like(labels, tf.float32)
+        return _known(rows.classes[:, None])
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,19 @@ class LabelSets(Labels):
 
 
 class Tags(Labels):
-    """The number of each word's tag at its first token, `(B, L)`; all other tokens weigh 0."""
+    """The number of each word's tag at its first token, `(B, L)`; all other tokens weigh 0, and so
+    do unknown tags, which are -1.
+    """
 
     def labels_of(self, rows: Rows) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns them, or raises `ValueError` for rows without tags."""
         if rows.token_classes is None:
             raise ValueError("rows for tagging need token_classes, got None.")
-        is_tagged = rows.token_classes != NO_TAG
-        return tf.where(is_tagged, rows.token_classes, 0), tf.cast(is_tagged, tf.float32)
+        labels, weights = _known(rows.token_classes)
+        return tf.where(rows.token_classes == NO_TAG, 0, labels), weights
+
+
+def _known(labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns labels, -1 for those that are none, and a weight of 1 or 0."""
+    is_known = labels >= 0
+    return tf.where(is_known, labels, -1), tf.cast(is_known, tf.float32)

@@ -9,7 +9,12 @@ from typing import Any, Literal, get_args, get_type_hints
 from keras_transformer.config.checks import check_choice, check_flag
 from keras_transformer.config.decoder_only import Direction
 from keras_transformer.config.embedding import FeatureConfig
-from keras_transformer.data.sources.files import read_phrases
+from keras_transformer.data.sources.files import (
+    read_phrases,
+    require_files,
+    require_rereadable,
+)
+from keras_transformer.data.sources.texts import read_texts
 from keras_transformer.features.feature_runs import FeatureRun
 from keras_transformer.features.sizes import FeatureLayers
 from keras_transformer.runs.run_directory import RunDirectory
@@ -26,6 +31,7 @@ _OWNERS = {
     "crf": ("tag",),
     "features": ("classify", "tag"),
     "feature_layers": ("classify", "tag"),
+    "unlabelled_text": ("classify", "tag"),
 }
 # Of a new vocabulary with sentinels, as T5 has them.
 _NUM_SENTINELS = 100
@@ -59,6 +65,9 @@ class TextOptions:
             encoder is taken (CoVe). They learn nothing any more.
         feature_layers: "all" for a learned mix of the states of all layers (ELMo), "last" for those
             of the last one (Flair).
+        unlabelled_text: File of texts without labels, one a line, from which classify and tag learn
+            as well: what the model says of a text that it sees a part of shall be what it says of
+            the whole (cross-view training). Each update then costs about four.
 
     Raises:
         ValueError: A choice is none of those named.
@@ -75,6 +84,7 @@ class TextOptions:
     crf: bool = False
     features: tuple[Path, ...] = ()
     feature_layers: FeatureLayers = "all"
+    unlabelled_text: Path | None = None
 
     def __post_init__(self) -> None:
         hints = get_type_hints(TextOptions)
@@ -108,12 +118,20 @@ class TextOptions:
                 f"class_weights={self.class_weights!r} does not go with crf, for which all tags of "
                 "a text have one loss: leave one of them out."
             )
+        if self.crf and self.unlabelled_text is not None:
+            raise ValueError(
+                "unlabelled_text does not go with crf, whose tags have no probabilities one by "
+                "one: leave one of them out."
+            )
+        if self.features and self.unlabelled_text is not None:
+            raise ValueError("unlabelled_text does not go with features: leave one of them out.")
         if self.masking == "phrases" and self.phrases is None:
             raise ValueError("phrases must name a file, one phrase a line, for masking='phrases'.")
         if self.masking != "phrases" and self.phrases is not None:
             raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
         self.read_phrases()
         self.feature_configs()
+        self.read_unlabelled()
 
     @property
     def feature_runs(self) -> tuple[FeatureRun, ...]:
@@ -140,6 +158,14 @@ class TextOptions:
         """Returns the phrases; errors are those of `read_phrases` of files."""
         return () if self.phrases is None else read_phrases(self.phrases)
 
+    def read_unlabelled(self) -> tuple[str, ...]:
+        """Returns the texts without labels; errors are those of `read_texts`, and of a pipe."""
+        if self.unlabelled_text is None:
+            return ()
+        require_files([self.unlabelled_text])
+        require_rereadable([self.unlabelled_text])
+        return tuple(read_texts(self.unlabelled_text).lines)
+
     def check_texts(self, texts: Sequence[Any]) -> None:
         """Raises `ValueError` if texts lack what an option needs.
 
@@ -163,12 +189,15 @@ class TextOptions:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain JSON values; of phrases and runs what tells whether they
+        """Returns the fields as plain JSON values; of files and runs what tells whether they
         changed.
         """
-        phrases = "\n".join(self.read_phrases()).encode()
-        known = {"phrases": hashlib.sha256(phrases).hexdigest() if phrases else None}
+        files = {"phrases": self.read_phrases(), "unlabelled_text": self.read_unlabelled()}
+        hashes = {
+            name: hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
+            for name, lines in files.items()
+        }
         features = [one.digest for one in self.feature_runs] or None
-        fields = {**dataclasses.asdict(self), **known, "features": features}
+        fields = {**dataclasses.asdict(self), **hashes, "features": features}
         del fields["feature_layers"]  # Its digests tell it.
         return fields

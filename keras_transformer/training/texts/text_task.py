@@ -9,6 +9,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.encoding.stream import EncodedStream
+from keras_transformer.data.encoding.unlabelled import with_unlabelled
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
@@ -27,6 +28,7 @@ from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.class_weights import balanced_weights, counted, listed
+from keras_transformer.training.texts.cross_view_model import CrossViewModel
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.memory_model import MemoryTrainingModel
 from keras_transformer.training.texts.multi_label_model import MultiLabelTrainingModel
@@ -81,6 +83,12 @@ class TextTask:
             self.options.check_own_loss("embed, which tells each text from all others of its batch")
         if self.text_options.crf:
             self.options.check_own_loss("tags with crf", of_rows=True)
+        if self.text_options.unlabelled_text is not None:
+            self.options.check_own_loss("unlabelled_text")
+            if self._is_multi_label or getattr(self.corpus.train, "second", None) is not None:
+                raise ValueError(
+                    "unlabelled_text is for single texts with one label each: leave it out."
+                )
         if self._is_multi_label:
             self.options.check_own_loss("texts with any number of labels")
             if self.text_options.class_weights:
@@ -125,7 +133,12 @@ class TextTask:
         valid = None
         if self.corpus.valid is not None:
             valid = self._encode(self.corpus.valid, tokenizer, config, "validation", directory)
-        lines = _lines(self.corpus.train)
+        lines, unlabelled = _lines(self.corpus.train), self.text_options.read_unlabelled()
+        if unlabelled:
+            lines += unlabelled
+            origin, longest = str(self.text_options.unlabelled_text), self.options.max_length
+            train, report = with_unlabelled(train, unlabelled, origin, tokenizer, longest)
+            print(f"unlabelled texts: {report}")
         return TrainingData(
             tokenizer,
             tokenizer,
@@ -191,7 +204,11 @@ class TextTask:
                 for one in streams
             ]
             return MemoryTrainingModel(model, plan.label_smoothing, *rows)
-        to_train = training_model(model, plan, self.fresh())
+        if self.text_options.unlabelled_text is not None:
+            choose_trained_weights(model, plan, self.fresh())
+            to_train: TrainingModel = CrossViewModel(model, plan.label_smoothing)
+        else:
+            to_train = training_model(model, plan, self.fresh())
         if self.text_options.class_weights and isinstance(data.train, EncodedTexts):
             labels = getattr(model.config, "labels", ())
             to_train.class_weights = balanced_weights(data.train.count_labels(len(labels)))
@@ -263,7 +280,7 @@ class TextTask:
             return directory.load_tokenizers()[0]
         tokenizer = self._known_tokenizer()
         if tokenizer is None:
-            lines = _lines(self.corpus.train)
+            lines = [*_lines(self.corpus.train), *self.text_options.read_unlabelled()]
             tokenizer = train_fitting_tokenizer(
                 lines,
                 self.vocab_size,
