@@ -19,7 +19,7 @@ LINES = ["a dog runs", "cats sleep", "dogs sleep", "a cat runs", "", "dogs run"]
 @pytest.fixture(scope="module")
 def tokenizer():
     """Of a few letters."""
-    return train_tokenizer(LINES, 24)
+    return train_tokenizer(LINES, 20)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])

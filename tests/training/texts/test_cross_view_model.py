@@ -19,10 +19,16 @@ PAD = 0
 @pytest.fixture(scope="module", params=["classification", "tagging"])
 def model(request) -> CrossViewModel:
     """A small encoder without dropout."""
+    sizes = {"vocab_size": 20, "model_dim": 8, "num_heads": 2, "feed_forward_dim": 8}
     config = EncoderConfig(
-        vocab_size=20, model_dim=8, num_heads=2, feed_forward_dim=8, num_layers=2, dropout=0.0,
-        num_token_types=1, head=request.param, labels=("a", "b", "c"),
-    )  # fmt: skip
+        **sizes,
+        num_layers=2,
+        dropout=0.0,
+        attention_dropout=0.0,
+        num_token_types=1,
+        head=request.param,
+        labels=("a", "b", "c"),
+    )
     return CrossViewModel(build_encoder(config))
 
 
@@ -32,7 +38,7 @@ def states(model: CrossViewModel, ids: np.ndarray) -> list[np.ndarray]:
     return [np.array(one) for one in model.states_of_views({"token_ids": ids}, keep)]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data())
 def test_a_view_is_blind_to_the_rest_of_the_text(model: CrossViewModel, data) -> None:
     row = np.array([data.draw(st.lists(st.integers(5, 19), min_size=6, max_size=6))], np.int32)
@@ -99,5 +105,6 @@ def test_validation_has_no_loss_of_views(model: CrossViewModel) -> None:
     arguments = ids, labels, model(ids), weights
     valid, learnt = (float(model.compute_loss(*arguments, training=flag)) for flag in (False, True))
     assert valid == pytest.approx(learnt)  # No label is missing: there is nothing to learn from.
-    missing = float(model.compute_loss(ids, labels - 1, model(ids), 0 * weights, training=True))
+    unknown = np.where(weights > 0, -1, 0)
+    missing = float(model.compute_loss(ids, unknown, model(ids), 0 * weights, training=True))
     assert missing > 0
