@@ -27,15 +27,14 @@ pytest_plugins = [
 
 @pytest.hookimpl(optionalhook=True)  # Of pytest-xdist.
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps on one worker the tests of a file, for what they share; of exports, of a folder."""
+    """Keeps on one worker the tests of a file, for what they share; those of each export, too."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            if "/export/onnx/" in file:
-                return "export/onnx"
-            return file.rpartition("/")[0] if "/saved_model/" in file else file
+            exports = [name for name in ("/export/onnx/", "/export/saved_model/") if name in file]
+            return exports[0] if exports else file
 
     return ByFile(config, log)
 

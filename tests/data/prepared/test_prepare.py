@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from keras_transformer.cli import main
 from keras_transformer.data.encoding.encode import encode_pairs
 from keras_transformer.data.prepared import prepare as preparing
 from keras_transformer.data.prepared.corpus import PreparedCorpus
@@ -123,17 +124,17 @@ def test_the_manifest_says_what_the_shards_hold(prepared):
 
 
 def test_a_killed_preparation_goes_on_to_the_same_bytes_with_any_number_of_workers(
-    prepared, text, tmp_path
+    prepared, text, tmp_path, monkeypatch
 ):
     flags = [f"--{split}-{side}" for split in ("train", "valid") for side in SIDES]
     paths = [[f"1.{side}.gz", f"2.{side}"] for side in SIDES] + [[f"valid.{s}"] for s in SIDES]
-    command = [sys.executable, "-c", COMMAND, "prepare", "--output", str(tmp_path / "out")]
+    words = ["prepare", "--output", str(tmp_path / "out")]
     for flag, names in zip(flags, paths, strict=True):
-        command += [flag, *(str(text / name) for name in names)]
-    command += "--vocab-size 60 --tokenizer-type bpe --max-length 30 --shards 3".split()
+        words += [flag, *(str(text / name) for name in names)]
+    words += "--vocab-size 60 --tokenizer-type bpe --max-length 30 --shards 3".split()
     for workers, line in ((1, "pieces tokenized: 4"), (2, "shards written: 2")):
         killed = subprocess.Popen(
-            [*command, "--workers", str(workers)],
+            [sys.executable, "-c", COMMAND, *words, "--workers", str(workers)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -146,7 +147,8 @@ def test_a_killed_preparation_goes_on_to_the_same_bytes_with_any_number_of_worke
         assert not (tmp_path / "out" / "manifest.json").exists()
     done = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("train-*")}
     assert len(done) >= 2
-    subprocess.run([*command, "--workers", "1"], check=True, capture_output=True)
+    monkeypatch.setattr(preparing, "LINES_PER_PIECE", 60)
+    assert main([*words, "--workers", "1"]) == 0
     assert contents(tmp_path / "out") == contents(prepared)
     records = [path for path in done if path.stat().st_mtime_ns == done[path]]
     assert len(records) >= 2, "finished shards were written again"

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from few_updates import without_graphs
 
+from keras_transformer.cli import main
 from keras_transformer.data.batching.batches import batches_per_epoch, evaluation_batches
 from keras_transformer.data.encoding.encode import EncodedPairs
 from keras_transformer.runs.checkpoints import list_checkpoints
@@ -46,12 +48,15 @@ ARGUMENTS = [
     # It leaves embeddings, norms and biases to Adam, so that both optimizers are compared.
     *("--optimizer", "muon"),
 ]
-# One process with two logical CPUs trains on one of them and on both.
-ONE_PROCESS = """
+# A process with two logical CPUs trains on both.
+MIRRORED = """
+import functools
 import sys
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
-# Optimizing graphs takes longer than running these.
+# As in the tests' process: optimizing graphs takes longer than running these.
+ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -59,7 +64,6 @@ from keras_transformer.cli.commands.train import main
 from keras_transformer.training.loop.strategy import open_replicas
 
 assert open_replicas("mirrored").count == 2
-main([*sys.argv[1:], "--output", "single"])
 # What saves memory changes no figure either; nor does R-Drop where nothing is dropped.
 saving = ["--micro-batches", "2", "--recompute", "--r-drop", "5"]
 main([*sys.argv[1:], *saving, "--output", "mirrored", "--strategy", "mirrored"])
@@ -113,16 +117,18 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def one_process(directory: Path) -> Path:
-    """A directory with the runs `single` and `mirrored`."""
-    subprocess.run(
-        [sys.executable, "-c", ONE_PROCESS, *ARGUMENTS], cwd=directory, check=True, timeout=600
-    )
+def one_device(directory: Path) -> Path:
+    """A directory with the run `single`, made without graphs."""
+    with pytest.MonkeyPatch.context() as patch, without_graphs():
+        patch.chdir(directory)
+        assert main(["train", *ARGUMENTS, "--output", "single"]) == 0
     return directory
 
 
-def test_two_devices_train_as_one_does(one_process: Path) -> None:
-    assert_equal_runs(figures(one_process / "mirrored"), figures(one_process / "single"))
+def test_two_devices_train_as_one_does(one_device: Path) -> None:
+    command = [sys.executable, "-c", MIRRORED, *ARGUMENTS]
+    subprocess.run(command, cwd=one_device, check=True, timeout=600)
+    assert_equal_runs(figures(one_device / "mirrored"), figures(one_device / "single"))
 
 
 class Cluster:
@@ -161,9 +167,9 @@ class Cluster:
 
 
 @pytest.mark.exhaustive
-def test_a_cluster_that_lost_a_worker_goes_on_from_the_last_checkpoint(one_process: Path) -> None:
-    run = one_process / "cluster"
-    cluster = Cluster(one_process, "cluster")
+def test_a_cluster_that_lost_a_worker_goes_on_from_the_last_checkpoint(one_device: Path) -> None:
+    run = one_device / "cluster"
+    cluster = Cluster(one_device, "cluster")
     while len(read_losses(run / "losses.tsv")) < 8:
         assert [worker.poll() for worker in cluster.workers] == [None, None], cluster.output()
         time.sleep(0.005)
@@ -173,9 +179,9 @@ def test_a_cluster_that_lost_a_worker_goes_on_from_the_last_checkpoint(one_proce
     assert "--resume" in cluster.errors[0].read_text()
     assert not (run / "model.keras").exists()
 
-    cluster = Cluster(one_process, "cluster")
+    cluster = Cluster(one_device, "cluster")
     assert cluster.wait() == [0, 0], cluster.output()
-    assert_equal_runs(figures(run), figures(one_process / "single"))
+    assert_equal_runs(figures(run), figures(one_device / "single"))
     # What every worker logs has a place of its own.
     assert read_losses(run / "worker_1" / "losses.tsv")[STEPS] == pytest.approx(
         read_losses(run / "losses.tsv")[STEPS]

