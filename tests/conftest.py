@@ -103,9 +103,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # It counts how often the tests of a process trace, all together, and would warn of it.
 logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
-# A first call may trace a graph, so that time says nothing about an example.
-hypothesis.settings.register_profile("keras", deadline=None, max_examples=40)
-hypothesis.settings.load_profile("keras")
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws fewer examples than `make test-all`, which leaves out no mark."""
+    examples = 25 if config.getoption("markexpr") else 40
+    # A first call may trace a graph, so that time says nothing about an example.
+    hypothesis.settings.register_profile("keras", deadline=None, max_examples=examples)
+    hypothesis.settings.load_profile("keras")
 
 
 @pytest.fixture(autouse=True)
