@@ -146,6 +146,18 @@ class DecoderConfig(SingleStackConfig):
         return sum((one.window or 1) - 1 for one in blocks if isinstance(one, AttentionConfig))
 
     @property
+    def cache_room(self) -> int | None:
+        """Tokens before one that a cache must hold, where places may be counted anew; None for all.
+
+        Rotary positions turn keys by the places that they had.
+        """
+        own = [block.own for block in self.stack.blocks]
+        attention = [one for one in own if isinstance(one, AttentionConfig) and one.rotary is None]
+        if self.memory_length is None or len(attention) < len(own):
+            return None
+        return max((one.window or 1) - 1 for one in attention)
+
+    @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the papers' equations."""
         tokens = (2 - self.tied_head) * self.vocab_size * self.model_dim

@@ -30,10 +30,12 @@ class SharedDecoder:
 
     Attributes:
         empty_caches: As `DecodingSteps.empty_caches`.
+        cache_room: Tokens that caches hold at most, of which they forget the oldest; None for all.
     """
 
     def __init__(self, model: DecodingSteps) -> None:
         self.empty_caches = model.empty_caches
+        self.cache_room: int | None = getattr(model.config, "cache_room", None)
         self._functions: dict[str, Callable[..., Any]] = {
             "decode_step": model.decode_step,
             "read_prefix": model.read_prefix,
@@ -112,7 +114,7 @@ class CachedSteps:
 
     def start(self, rows: Tensor, length: int) -> Any:
         """Returns empty caches."""
-        return self.model.empty_caches(rows, length)
+        return self.model.empty_caches(rows, self._held(length))
 
     def grow(self, state: Any, length: int) -> Any:
         """Returns the caches with room for `length` positions."""
@@ -120,20 +122,50 @@ class CachedSteps:
         def pad(part: Tensor) -> Tensor:
             if len(part.shape) == 2:  # The state of a recurrence.
                 return part
-            return ops.pad(part, [[0, 0], [0, 0], [0, length - part.shape[2]], [0, 0]])
+            return ops.pad(part, [[0, 0], [0, 0], [0, held - part.shape[2]], [0, 0]])
 
+        held = self._held(length)
         return [tuple(map(pad, cache)) for cache in state]
 
     def step(self, ids: Tensor, step: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Runs the decoder on the newest tokens."""
-        return self.model.decode_step(ids, step, state, self.source)
+
+        def run(begin: Tensor, caches: Any) -> tuple[Tensor, Any]:
+            return self.model.decode_step(ids, begin, caches, self.source)
+
+        return self._forgetting(run, step, 1, state)
 
     def read(
         self, ids: Tensor, labels: Tensor, step: Tensor, state: Any
     ) -> tuple[Tensor | None, Any]:
         """Runs the decoder on several tokens of each sentence."""
         scored = None if self.source is None else labels
-        return self.model.read_prefix(ids, step, state, self.source, scored)
+
+        def run(begin: Tensor, caches: Any) -> tuple[Tensor | None, Any]:
+            return self.model.read_prefix(ids, begin, caches, self.source, scored)
+
+        return self._forgetting(run, step, ops.shape(ids)[1], state)
+
+    def _held(self, length: int) -> int:
+        room = self.model.cache_room
+        return length if room is None else min(length, room)
+
+    def _forgetting(
+        self, run: Callable[[Tensor, Any], tuple[Any, Any]], step: Tensor, count: Any, state: Any
+    ) -> tuple[Any, Any]:
+        """Runs the decoder on `count` tokens from `step` on, with caches that keep the newest ones.
+
+        Places are counted from the oldest one that a cache holds: the model knows distances alone.
+        """
+        if self.model.cache_room is None:
+            return run(step, state)
+        room = ops.shape(state[0][0])[2]
+        forgotten = ops.maximum(step - room, 0)
+        rest = [[0, 0], [0, 0], [0, count], [0, 0]]
+        found, written = run(step - forgotten, _of_each(state, lambda part: ops.pad(part, rest)))
+        first = ops.maximum(step + count - room, 0) - forgotten
+        newest = _of_each(written, lambda part: part[:, :, first : first + room])
+        return found, of_known_length(newest, state)
 
 
 class SharedSteps:
@@ -180,6 +212,10 @@ class SharedSteps:
             return of_known_length(self._graphs[key](read, given, state), state)
 
         return advance
+
+
+def _of_each(caches: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    return [tuple(map(change, cache)) for cache in caches]
 
 
 def _spec_of_input(part: Tensor) -> tf.TensorSpec:

@@ -109,6 +109,13 @@ class DecoderEngine:
         self._shortlist = _open_shortlist(manifest, files)
         self._graphs.open(*self._reads)
 
+    @property
+    def cache_room(self) -> int | None:
+        """Tokens before one that caches must hold, so that they may forget older ones; None for
+        all.
+        """
+        return None
+
     def close(self) -> None:
         """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
         self._workers.close()
@@ -241,6 +248,7 @@ class DecoderEngine:
             self._memory,
             shortlist,
             request.beams,
+            self.cache_room,
         )
         try:
             yield steps, self._begin(opened, steps, request)

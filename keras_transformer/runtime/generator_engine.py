@@ -34,6 +34,11 @@ class OnnxGenerationEngine(DecoderEngine):
         """The model's config."""
         return DecoderConfig.from_dict(dict(self.manifest.config))
 
+    @property
+    def cache_room(self) -> int | None:
+        """As `DecoderEngine.cache_room`."""
+        return self.config.cache_room
+
     def search(
         self,
         prompts: IdRows,

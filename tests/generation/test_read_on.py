@@ -1,4 +1,4 @@
-"""Long texts read line by line with a memory: as one pass, in Keras and exported."""
+"""Long texts with a memory, read line by line and written: as one pass, in Keras and exported."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from keras_transformer import Generator, OnnxGenerator, from_pretrained
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.decoding.parts import CachedSteps, SharedDecoder
 from keras_transformer.export import export_onnx
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "stacks" / "transfo_xl"
@@ -53,3 +55,40 @@ def test_a_model_without_memory_is_refused() -> None:
     model, tokenizer, _ = from_pretrained(FIXTURE.with_name("gpt2"))
     with pytest.raises(ValueError, match="without memory_length remembers nothing of what it read"):
         Generator(model, tokenizer).read_on(LINES)
+
+
+def test_texts_beyond_the_memory_are_those_of_one_pass(generator: Any) -> None:
+    model, tokenizer, _ = from_pretrained(FIXTURE)
+    prompts = tokenizer.encode(["A man in a red shirt", "two dogs"])
+    found = generator.generate_ids(prompts, max_length=40, min_length=40)
+    for prompt, [best] in zip(prompts, found, strict=True):
+        read = np.array([[model.config.special_ids.decoder_start, *prompt, *best.ids]], np.int32)
+        logits = np.array(model({"token_ids": read}))[0, len(prompt) : -1]
+        logits[:, [model.config.special_ids.eos, model.config.special_ids.pad]] = -np.inf
+        assert logits.argmax(axis=-1).tolist() == list(best.ids)
+
+
+def test_caches_hold_what_is_read_and_no_more() -> None:
+    model, _, _ = from_pretrained(FIXTURE)
+    steps = CachedSteps(SharedDecoder(model), model.config.special_ids)
+    caches = steps.grow(steps.start(2, 3), 50)
+    assert model.config.cache_room == 5 and caches[0][0].shape[2] == 5
+    _, caches = steps.read(np.full((2, 9), 7, np.int32), None, np.int32(0), caches)
+    _, caches = steps.step(np.full(2, 7, np.int32), np.int32(9), caches)
+    assert {part.shape[2] for cache in caches for part in cache} == {5}
+
+
+@pytest.mark.parametrize(
+    ("fields", "room"),
+    [
+        ({"memory_length": 6, "relative_sinusoids": True}, 6),
+        ({"memory_length": 6, "relative_sinusoids": True, "window": 9}, 8),
+        ({"memory_length": 6, "rotary_base": 100.0}, None),
+        ({"relative_sinusoids": True}, None),
+    ],
+)
+def test_places_may_be_counted_anew_where_distances_alone_are_read(
+    fields: dict[str, Any], room: int | None
+) -> None:
+    sizes = {"vocab_size": 30, "positions": "none", "max_positions": None}
+    assert DecoderConfig(**sizes, **fields).cache_room == room

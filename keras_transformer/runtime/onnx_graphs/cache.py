@@ -84,6 +84,8 @@ class KeyValueCache:
         limit: Most tokens there will ever be; the buffers never grow beyond them.
         memory: Where the buffers' memory comes from.
         beams: Rows that each sentence has at first.
+        room: Tokens before one that are ever read, so that older ones may be forgotten; None for
+            all.
 
     Attributes:
         buffers: One array for each of `inputs`.
@@ -98,12 +100,15 @@ class KeyValueCache:
         limit: int,
         memory: Memory,
         beams: int = 1,
+        room: int | None = None,
     ) -> None:
-        self._limit = limit
+        self._room = room
+        # Twice the room: what is left is moved once for as many tokens.
+        self._limit = limit if room is None else min(limit, max(capacity, 2 * room))
         self._memory = memory
         self._inputs = inputs
         self._dtype = np.dtype(inputs[0].dtype)
-        capacity = whole_blocks(min(capacity, limit))
+        capacity = whole_blocks(min(capacity, self._limit))
         self._block, self.buffers = self._zeros(sentences * beams, capacity)
         self.beams = self._own(sentences, beams, capacity)
 
@@ -116,6 +121,18 @@ class KeyValueCache:
     def bytes(self) -> int:
         """Bytes that the buffers take."""
         return sum(buffer.nbytes for buffer in self.buffers)
+
+    def forget(self, step: int) -> int:
+        """Drops the oldest of `step` tokens if the buffers are full and may not grow; returns how
+        many, by which places count from less.
+        """
+        if self._room is None or step < max(self.capacity, self._limit, self._room + 1):
+            return 0
+        dropped = step - self._room
+        for held in (*self.buffers, self.beams):
+            held[:, :, : self._room] = held[:, :, dropped:step].copy()
+        self.beams[:, :, self._room :] = np.arange(self.beams.shape[1])[:, None]
+        return dropped
 
     def make_room(self, step: int) -> bool:
         """Grows the buffers if they have no room for token `step`; returns whether they grew."""

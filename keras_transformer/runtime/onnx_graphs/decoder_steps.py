@@ -38,6 +38,7 @@ class DecoderSteps:
         memory: Where the caches' memory comes from.
         shortlist: The batch's, without its places; None if logits are those of all ids.
         beams: Rows a sentence to begin with.
+        room: Tokens that the caches must hold of those before one; None for all.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -54,12 +55,13 @@ class DecoderSteps:
         memory: Memory,
         shortlist: BatchShortlist | None = None,
         beams: int = 1,
+        room: int | None = None,
     ) -> None:
         self._graph = graph
         self._with_logits = with_logits
         self._most, self._last_special = np.ones(1, np.int32), np.zeros(1, np.int32)
         self._ends = np.zeros(3, np.int32)
-        self._cache = KeyValueCache(graph.caches, sentences, capacity, limit, memory, beams)
+        self._cache = KeyValueCache(graph.caches, sentences, capacity, limit, memory, beams, room)
         self.peak_bytes = 0
         self._shortlist = shortlist
         self._per_sentence = per_sentence
@@ -187,6 +189,7 @@ class DecoderSteps:
 
     def _prepare(self, ids: Ids) -> None:
         """Makes room for a step and gives the graph its ids."""
+        self._step -= self._cache.forget(self._step)
         if self._cache.make_room(self._step):
             self._rebind()
         self._ids[:] = ids

@@ -49,16 +49,20 @@ def held(cache: KeyValueCache, step: int) -> list[np.ndarray]:
     steps=st.integers(1, 3 * BLOCK_TOKENS),
     beams=st.integers(1, 4),
     widened_at=st.integers(0, 3),
+    room=st.sampled_from([None, 1, 5, 20]),
 )
 def test_each_hypothesis_finds_the_tokens_of_those_it_continues(
-    seed: int, steps: int, beams: int, widened_at: int
+    seed: int, steps: int, beams: int, widened_at: int, room: int | None
 ) -> None:
     random = np.random.default_rng(seed)
     sentences = int(random.integers(1, 5))
-    cache = KeyValueCache(INPUTS, sentences, capacity=1, limit=steps, memory=Memory(1 << 20))
+    memory = Memory(1 << 20)
+    cache = KeyValueCache(INPUTS, sentences, capacity=1, limit=steps, memory=memory, room=room)
     history = np.zeros((sentences, 1, 0), np.float32)
-    for step in range(steps):
-        if step == widened_at or (step > widened_at and random.random() < 0.7):
+    step = -1
+    for number in range(steps):
+        step += 1
+        if number == widened_at or (number > widened_at and random.random() < 0.7):
             parents = random.integers(0, history.shape[1], (len(history), beams), np.int32)
             cache.follow(parents, step)
             history = np.take_along_axis(history, parents[:, :, None], axis=1)
@@ -67,11 +71,25 @@ def test_each_hypothesis_finds_the_tokens_of_those_it_continues(
             kept = random.permutation(len(history))[:count]
             cache.keep(kept, step)
             history = history[kept]
+        forgotten = cache.forget(step)
+        step, history = step - forgotten, history[:, :, forgotten:]
+        assert step == number or step >= (room or 0)
         cache.make_room(step)
         for found in held(cache, step):
             np.testing.assert_array_equal(found, history)
         marks = write_one_token(cache, step)
         history = np.concatenate([history, marks[:, :, None]], axis=2)
+
+
+def test_what_forgets_does_not_grow_beyond_twice_its_room() -> None:
+    cache = KeyValueCache(INPUTS, 1, capacity=1, limit=900, memory=Memory(1 << 20), room=20)
+    step = 0
+    for _ in range(300):
+        step -= cache.forget(step)
+        cache.make_room(step)
+        write_one_token(cache, step)
+        step += 1
+    assert cache.capacity == whole_blocks(40) and 20 <= step <= cache.capacity
 
 
 def test_where_nothing_is_followed_each_row_continues_itself() -> None:
