@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from few_updates import without_graphs
-from single_texts import LABELLED, LABELS, LINES, PLAIN, SIZES, VOCABULARY
+from single_texts import BOTH_SIZES, LABELLED, LABELS, LINES, PLAIN, SIZES, VOCABULARY, WORDS
 
 from keras_transformer.data.batching.batches import evaluation_batches
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts
 from keras_transformer.decoding.encoder import TextEncoder
@@ -19,6 +20,7 @@ from keras_transformer.features.feature_runs import FeatureRun, RunFeatures
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import train
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.text_task import TextTask
@@ -185,3 +187,27 @@ def test_a_run_is_known_by_its_content(both: tuple[Path, Path], tmp_path: Path) 
     assert FeatureRun(RunDirectory(tmp_path / "copy"), "all").digest == forward.digest
     others = {backward.digest, FeatureRun(RunDirectory(both[0]), "last").digest}
     assert len({forward.digest, *others}) == 3
+
+
+@pytest.mark.usefixtures("few_updates")
+def test_a_translation_gives_features_beside_word_vectors(
+    start: Callable[..., Any], tmp_path: Path, runs: dict[str, Path]
+) -> None:
+    pairs = Corpus(Pairs(LINES, LINES[::-1], "pairs"), None)
+    settings = {"overrides": BOTH_SIZES, "vocab_size": VOCABULARY}
+    translation = tmp_path / "translation"
+    train(pairs, translation, options=TrainOptions(max_steps=1, max_length=32), **settings)
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word} {' '.join(16 * ['0.5'])}\n" for word in WORDS))
+    start(
+        "classify",
+        "cove",
+        LABELLED,
+        options=QUICK,
+        init_vectors=vectors,
+        text_options=TextOptions(features=(translation, runs["masked-lm"]), feature_layers="last"),
+    )
+    model, encoder = read(tmp_path / "cove")
+    assert [(one.num_layers, one.width) for one in model.config.features] == [(1, 16), (1, 16)]
+    assert model.count_params() == model.config.parameter_count
+    assert len(encoder.classify(LINES[:2])) == 2
