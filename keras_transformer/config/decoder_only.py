@@ -24,6 +24,9 @@ class DecoderConfig(SingleStackConfig):
             tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
         direction: "forward" for a model that predicts each token of a text from those before it,
             "backward" for one that reads texts from the end (Peters et al. 2018).
+        recurrence: What the blocks have in place of self-attention: "lstm", long short-term memory,
+            as the language models of ELMo and Flair; None for self-attention. It knows positions by
+            itself.
         memory_length: Tokens whose states each block remembers from the segments of a text before
             (Transformer-XL); None for no memory. A token then reads as many before it, wherever
             segments begin, unless `window` says otherwise. Positions must be relative.
@@ -69,6 +72,15 @@ class DecoderConfig(SingleStackConfig):
             "activation": "silu",
             "use_bias": False,
         },
+        "lstm-tiny": {
+            "model_dim": 256,
+            "feed_forward_dim": 512,
+            "num_heads": 4,
+            "num_layers": 2,
+            "positions": "none",
+            "max_positions": None,
+            "recurrence": "lstm",
+        },
         "transformer-xl-tiny": {
             "model_dim": 128,
             "feed_forward_dim": 512,
@@ -94,6 +106,7 @@ class DecoderConfig(SingleStackConfig):
     logit_bias: bool = False
     final_logit_soft_cap: float | None = None
     direction: Direction = "forward"
+    recurrence: Literal["lstm"] | None = None
     memory_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +115,13 @@ class DecoderConfig(SingleStackConfig):
         check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         check_choice("direction", self.direction, get_args(Direction))
+        if self.recurrence is not None:
+            check_choice("recurrence", self.recurrence, ("lstm",))
+            if self.memory_length is not None:
+                raise ValueError(
+                    f"recurrence={self.recurrence!r} has a state of its own in place of "
+                    "memory_length: leave one of them out."
+                )
         if self.memory_length is not None:
             check_size("memory_length", self.memory_length)
             if self.positions != "none":
@@ -124,7 +144,8 @@ class DecoderConfig(SingleStackConfig):
     @property
     def stack(self) -> StackConfig:
         """The stack of blocks; with a memory, they read as far as that reaches."""
-        stack, reach = super().stack, self.memory_length
+        stack = self.stack_of(self.num_layers, recurrence=self.recurrence)
+        reach = self.memory_length
         if reach is None:
             return stack
         blocks = [_with_window(block, reach + 1) for block in stack.blocks]

@@ -19,7 +19,7 @@ from keras_transformer.config.checks import (
 
 NormPlacement = Literal["post", "pre", "both"]
 NormKind = Literal["layer_norm", "rms_norm"]
-Recurrence = Literal["ssru"]
+Recurrence = Literal["ssru", "lstm"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -196,19 +196,22 @@ class RecurrenceConfig:
     """The recurrence that replaces self-attention.
 
     Args:
-        kind: "ssru", the simpler simple recurrent unit (Kim et al. 2019).
-        use_bias: Whether its gate has a bias.
+        kind: "ssru", the simpler simple recurrent unit (Kim et al. 2019), or "lstm", long
+            short-term memory (Hochreiter and Schmidhuber 1997).
+        use_bias: Whether its gates have biases.
     """
 
     kind: Recurrence = "ssru"
     use_bias: bool = True
 
     def __post_init__(self) -> None:
-        check_choice("decoder_recurrence", self.kind, get_args(Recurrence))
+        check_choice("recurrence", self.kind, get_args(Recurrence))
         check_flag("use_bias", self.use_bias)
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars."""
+        if self.kind == "lstm":
+            return 4 * (2 * model_dim + self.use_bias) * model_dim
         return 2 * model_dim * model_dim + self.use_bias * model_dim
 
 

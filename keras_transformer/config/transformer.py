@@ -109,7 +109,7 @@ class TransformerConfig(EmbeddedConfig):
         for name in ("num_encoder_layers", "num_decoder_layers"):
             check_size(name, getattr(self, name))
         if self.decoder_recurrence is not None:
-            check_choice("decoder_recurrence", self.decoder_recurrence, get_args(Recurrence))
+            check_choice("decoder_recurrence", self.decoder_recurrence, ("ssru",))
         check_flag("logit_bias", self.logit_bias)
         check_choice("share_embeddings", self.share_embeddings, get_args(EmbeddingSharing))
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:

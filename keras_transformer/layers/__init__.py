@@ -15,12 +15,14 @@ from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.layers.heads.text_vector import VectorHead
 from keras_transformer.layers.positions import LearnedPositions, SinusoidalPositions
+from keras_transformer.layers.recurrences.lstm import LSTM
+from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.variants.rms_norm import RMSNorm
-from keras_transformer.layers.variants.ssru import SSRU
 
 __all__ = [
+    "LSTM",
     "SSRU",
     "ChainHead",
     "ClassHead",

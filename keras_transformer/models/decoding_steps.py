@@ -123,12 +123,12 @@ class DecodingSteps:
         """Returns zeros for each block's keys and values.
 
         Their shape is `(rows, key_value_heads, cache_length, width)`; of a recurrence there is one
-        state `(rows, model_dim)` instead.
+        state `(rows, model_dim)` instead, of an LSTM `(rows, 2 * model_dim)`.
         """
         shape = (rows, self.config.key_value_heads, cache_length)
         widths = (self.config.key_dim, self.config.value_dim)
         return [
-            (ops.zeros((rows, self.config.model_dim), block.ssru.state_dtype),)
+            (block.recurrence.empty_state(rows),)
             if block.recurs
             else tuple(ops.zeros((*shape, width), self.compute_dtype) for width in widths)
             for block in self.decoder_stack.blocks

@@ -124,6 +124,7 @@ RECIPES: dict[str, Recipe] = {
     "gpt2": _LARGE_TEXTS,
     "gpt2-medium": _LARGE_TEXTS,
     "llama-tiny": _SMALL_DECODERS,
+    "lstm-tiny": _SMALL_DECODERS,
     "transformer-xl-tiny": _SMALL_DECODERS,
 }
 # Tasks whose models read pieces and write none.

@@ -100,6 +100,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "MultiHeadAttention capped": {"config": CAPPED},
     "MultiHeadAttention additive": {"config": ADDITIVE},
     "SSRU": {"config": RecurrenceConfig(use_bias=False)},
+    "LSTM": {"config": RecurrenceConfig(kind="lstm")},
     "FeedForward": {"config": FEED_FORWARD},
     "FeedForward gated": {"config": GATED},
     "FeedForward squared": {"config": dataclasses.replace(GATED, activation="squared_relu")},
@@ -167,6 +168,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Decoder in a pattern": {"config": IN_PATTERN.stack_of(3, **SOURCE)},
     "Decoder alone": {"config": dataclasses.replace(MODERN_BLOCK, relative_buckets=8).stack_of(2)},
     "Decoder recurrent": {"config": BLOCK.stack_of(2, **RECURRENT)},
+    "Decoder alone of LSTMs": {"config": BLOCK.stack_of(2, recurrence="lstm")},
 }
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
@@ -175,6 +177,7 @@ CALLS: dict[str, dict[str, str]] = {
     "LearnedPositions": {"keep_mask": "mask"},
     "MultiHeadAttention": {"query": "states", "key": "source"},
     "SSRU": {"inputs": "states", "keep_mask": "mask"},
+    "LSTM": {"inputs": "states", "keep_mask": "mask"},
     "FeedForward": {"inputs": "states"},
     "RMSNorm": {"states": "states"},
     "Residual": {"states": "states", "outputs": "states"},
@@ -189,6 +192,7 @@ CALLS: dict[str, dict[str, str]] = {
     "Encoder": {"states": "states", "keep_mask": "mask"},
     "DecoderBlock alone": {"states": "states"},
     "Decoder alone": {"states": "states", "keep_mask": "mask"},
+    "Decoder alone of LSTMs": {"states": "states", "keep_mask": "mask"},
     "Decoder": {
         "states": "states",
         "encoder_states": "source",

@@ -13,7 +13,7 @@ from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.layers.stack import Parts
-from keras_transformer.layers.variants.ssru import SSRU
+from keras_transformer.layers.recurrences.ssru import SSRU
 
 HOLDS: dict[type, set[str]] = {
     RecurrenceConfig: {"kind", "use_bias"},

@@ -22,7 +22,7 @@ from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
 from keras_transformer.export.onnx.layers.norms import normalized, with_normalized_heads
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.variants.ssru import SSRU
+from keras_transformer.layers.recurrences.ssru import SSRU
 
 HOLDS: dict[type, set[str]] = {
     FeedForwardConfig: {"hidden_dim", "activation", "dropout", "gated", "use_bias"},

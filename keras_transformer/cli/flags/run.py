@@ -22,6 +22,7 @@ Preset = Literal[
     "gpt2",
     "gpt2-medium",
     "llama-tiny",
+    "lstm-tiny",
     "transformer-xl-tiny",
 ]
 
@@ -40,8 +41,9 @@ class RunOptions:
             ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
             paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
-            embed and tag bert-*; for causal-lm gpt2*, llama-tiny and transformer-xl-tiny. If not
-            given, that of --init, or the first of these. Single fields: --model.*.
+            embed and tag bert-*; for causal-lm gpt2*, llama-tiny, lstm-tiny and
+            transformer-xl-tiny. If not given, that of --init, or the first of these. Single fields:
+            --model.*.
         memory_length: Tokens that a model with relative positions remembers of what came before a
             row, as --model.memory_length (causal-lm).
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300

@@ -10,8 +10,9 @@ from keras import ops
 from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.masks import places_seen
+from keras_transformer.layers.recurrences.lstm import LSTM
+from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.layers.stack import Block, SubLayer
-from keras_transformer.layers.variants.ssru import SSRU
 from keras_transformer.tensors import Tensor
 
 # What a block remembers of earlier tokens: keys and values of self-attention, or the one state of a
@@ -59,6 +60,9 @@ def check_source(
         )
 
 
+_RECURRENCES: dict[str, type[SSRU | LSTM]] = {"ssru": SSRU, "lstm": LSTM}
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(Block):
     """Masked self-attention, attention to the encoder, feed-forward, each in a residual.
@@ -75,12 +79,29 @@ class DecoderBlock(Block):
         """Whether a recurrence stands in place of self-attention."""
         return isinstance(self.config.own, RecurrenceConfig)
 
+    @property
+    def recurrence(self) -> Any:
+        """The recurrence, an `SSRU` or an `LSTM`, of a block that has one."""
+        return getattr(self, self._kind)
+
+    @property
+    def recurrence_residual(self) -> Any:
+        """The residual around it."""
+        return getattr(self, f"{self._kind}_residual")
+
+    @property
+    def _kind(self) -> str:
+        own = self.config.own
+        return own.kind if isinstance(own, RecurrenceConfig) else ""
+
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width (the encoder's is the same)."""
         own, source = self.config.own, self.config.source
         if isinstance(own, RecurrenceConfig):
-            self.ssru = SSRU(own, dtype=self.dtype_policy, name="ssru")
-            self.ssru_residual = self._residual("ssru")
+            # Named for its kind, as in the files of models.
+            kind, layer_class = own.kind, _RECURRENCES[own.kind]
+            setattr(self, kind, layer_class(own, dtype=self.dtype_policy, name=kind))
+            setattr(self, f"{kind}_residual", self._residual(kind))
         else:
             self.self_attention = self._attention(own, "self_attention")
             self.self_attention_residual = self._residual("self_attention")
@@ -97,7 +118,7 @@ class DecoderBlock(Block):
         feed-forward.
         """
         if self.recurs:
-            own = SubLayer(self.ssru, self.ssru_residual, "own")
+            own = SubLayer(self.recurrence, self.recurrence_residual, "own")
         else:
             own = SubLayer(self.self_attention, self.self_attention_residual, "own")
         cross: tuple[SubLayer, ...] = ()
@@ -191,8 +212,9 @@ class DecoderBlock(Block):
             States `(rows, tokens, model_dim)` and the cache with these positions written.
         """
         if self.recurs:
-            outputs, state = self.ssru.step(self.ssru_residual.enter(states), *cache)
-            states, cache = self.ssru_residual(states, outputs, training=False), (state,)
+            residual = self.recurrence_residual
+            outputs, state = self.recurrence.step(residual.enter(states), *cache)
+            states, cache = residual(states, outputs, training=False), (state,)
         else:
             states, cache = self._attend_cache(states, step, cache, bias)
         return self._finish(states, cross, source_keep_mask, False)[0], cache
@@ -207,8 +229,8 @@ class DecoderBlock(Block):
     ) -> Tensor:
         """Returns the states after self-attention or the recurrence."""
         if self.recurs:
-            outputs = self.ssru(self.ssru_residual.enter(states), keep_mask)
-            return self.ssru_residual(states, outputs, training=training)
+            outputs = self.recurrence(self.recurrence_residual.enter(states), keep_mask)
+            return self.recurrence_residual(states, outputs, training=training)
         inputs = self.self_attention_residual.enter(states)
         read, begin = inputs, 0
         if memory is not None:

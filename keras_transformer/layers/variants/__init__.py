@@ -1,3 +1,3 @@
-"""Variants that are newer than the paper: other norms and positions, a recurrence, quantized
-weights, and frozen layers.
+"""Variants that are newer than the paper: other norms and positions, quantized weights, and frozen
+layers.
 """

@@ -13,7 +13,7 @@ from typing import Any
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.stack import Recurrence
-from keras_transformer.layers.variants.ssru import SSRU
+from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_search import left_out, read_search
 from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabulary

@@ -128,11 +128,13 @@ def test_help_names_the_default_of_every_preset(run_cli) -> None:
         "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny; "
         "64 for student-tiny; "
         "40 for bert-base, bert-large, gpt2, gpt2-medium; "
-        "10 for gpt2-tiny, llama-tiny, transformer-xl-tiny, classify, tag, embed, "
+        "10 for gpt2-tiny, llama-tiny, lstm-tiny, transformer-xl-tiny, classify, tag, embed, "
         "a translation's --init; "
         "8 for the demo; 20 for denoising; 4 for classify, tag, embed with --init)"
     ) in text
-    assert "llama-tiny, transformer-xl-tiny, the demo, a translation's --init; 20" in text
+    assert (
+        "llama-tiny, lstm-tiny, transformer-xl-tiny, the demo, a translation's --init; 20" in text
+    )
     assert "10 for student-tiny, denoising with tiny, denoising with small;" in text
     assert "(default: as the corpus suits, at most 1024 for tiny, small, student-tiny," in text
 

@@ -13,6 +13,7 @@ from single_texts import LINES, PLAIN, SIZES
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.decoding.generator import Generator
 from keras_transformer.export import export_onnx, export_saved_model
+from keras_transformer.features.word_states import WordStates
 from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runtime.generator import OnnxGenerator
@@ -104,6 +105,20 @@ def test_a_run_goes_on_in_the_direction_that_it_began_in(
     assert turned.config.direction == "forward"
     with pytest.raises(ValueError, match="started with direction='backward', not 'forward'"):
         start("causal-lm", "backward", options=QUICK, resume=True)
+
+
+def test_a_recurrent_body_gives_features_as_others_do(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    body = {"recurrence": "lstm", "positions": "none", "max_positions": None}
+    with without_graphs():
+        start("causal-lm", "lstm", overrides=body, options=QUICK, **BACKWARD)
+    model, tokenizer, _ = load_run(tmp_path / "lstm")
+    states = WordStates(model, tokenizer)
+    [found] = states.read([["cab", "bed"]])
+    assert found.shape == (2, 2, 16)
+    # What is read last, from the end, changes nothing of what was read before.
+    np.testing.assert_array_equal(states.read([["dac", "bed"]])[0][1], found[1])
 
 
 def test_a_direction_is_one_of_two_and_of_causal_lm(start: Callable[..., Any]) -> None:

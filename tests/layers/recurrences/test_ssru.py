@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_transformer.config import RecurrenceConfig
 from keras_transformer.layers import SSRU
-from keras_transformer.layers.variants.ssru import since_the_first
+from keras_transformer.layers.recurrences.ssru import since_the_first
 
 WIDTH = 6
 
@@ -85,8 +85,8 @@ def test_small_changes_add_up_in_half_precision() -> None:
 
 
 def test_another_recurrence_is_refused() -> None:
-    with pytest.raises(ValueError, match="decoder_recurrence must be one of ssru, got 'lstm'"):
-        RecurrenceConfig(kind="lstm")
+    with pytest.raises(ValueError, match="recurrence must be one of ssru, lstm, got 'gru'"):
+        RecurrenceConfig(kind="gru")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])

@@ -62,6 +62,10 @@ class SSRU(Configured):
         dtype: str = keras.backend.result_type(self.compute_dtype, "float32")
         return dtype
 
+    def empty_state(self, rows: Tensor | int) -> Tensor:
+        """Returns the state before the first token: zeros `(rows, model_dim)`."""
+        return ops.zeros((rows, self.candidate.units), self.state_dtype)
+
     def call(self, inputs: Tensor, keep_mask: Tensor | None = None) -> Tensor:
         """Reads whole sequences.
 
