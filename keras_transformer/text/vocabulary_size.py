@@ -11,7 +11,7 @@ MOST_PIECES = 8_000
 BYTE_FALLBACK_FROM = 1024
 # Of the training text for each piece, so that one is seen often enough to be written.
 CHARACTERS_A_PIECE = 300
-# Pieces of several letters that the shortest text has: a quarter as many as letters, to this.
+# Pieces of several letters that the shortest text has: a third as many as letters, to this.
 _MOST_PIECES_OF_LETTERS = 32
 # The special ones, and what stands for a space.
 _WITHOUT_LETTERS = len(SpecialIds().without_text) + 1
@@ -33,7 +33,7 @@ def vocabulary_size(
     least = letters + _WITHOUT_LETTERS + 1
     if least >= BYTE_FALLBACK_FROM:
         least += 256
-    few = min(letters // 4, _MOST_PIECES_OF_LETTERS)
+    few = min(letters // 3, _MOST_PIECES_OF_LETTERS)
     return max(least + few, min(most, characters // of_each))
 
 

@@ -137,6 +137,9 @@ WORD_LEVEL = 0.5
 _CLASSIFIER: dict[str, Any] = {
     "epochs": 4,
     "least_updates": 300,
+    # Of a few dozen texts a model learns no more from smaller batches, nor from more passes.
+    "most_epochs": 20,
+    "fewest_tokens": 512,
     "warmup_steps": 100,
     "cooldown": 0.9,
     # The last one: the validation loss rises where the accuracy still does.
@@ -146,9 +149,7 @@ _CLASSIFIER: dict[str, Any] = {
 _CLASSIFIER_FROM_NOTHING: dict[str, Any] = {
     "epochs": 10,
     "least_updates": 1000,
-    # Of a few dozen texts a model learns no more from smaller batches, nor from more passes.
-    "most_epochs": 200,
-    "fewest_tokens": 512,
+    "most_epochs": 100,
     "dropout": None,
 }
 _CLASSIFIERS: dict[str, Recipe] = {

@@ -112,7 +112,7 @@ def test_a_vocabulary_has_a_piece_for_each_letter_and_no_more_than_a_corpus_can_
     size = recipes.vocabulary_size(characters, letters)
     assert size > letters
     assert size <= max(recipes.MOST_PIECES, letters + 300)
-    assert size >= letters + min(letters // 4, 32)
+    assert size >= letters + min(letters // 3, 32)
     assert size <= recipes.vocabulary_size(characters + 1000, letters)
     assert size <= recipes.vocabulary_size(characters, letters, of_each=50)
 
