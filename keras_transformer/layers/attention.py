@@ -140,6 +140,19 @@ class MultiHeadAttention(Configured):
             return_scores=return_scores,
         )
 
+    def project_queries(self, query: Tensor, first_place: Tensor | int = 0) -> Tensor:
+        """Projects queries into heads, as they are compared with `project`'s keys.
+
+        Args:
+            query: `(batch, target_length, model_dim)`.
+            first_place: int32 scalar, the place of the first query; read by rotary positions only.
+
+        Returns:
+            `(batch, heads, target_length, key_dim)`, not yet divided by √d_k.
+        """
+        queries = self._split(self.query_linear(query), self.config.num_heads)
+        return self._placed(queries, self.query_norm, first_place)
+
     def project(
         self, key: Tensor, value: Tensor | None = None, first_place: Tensor | int = 0
     ) -> KeysValues:
@@ -176,8 +189,7 @@ class MultiHeadAttention(Configured):
         and windows, to which the first key has place 0.
         """
         keys, values = keys_values
-        queries = self._split(self.query_linear(query), self.config.num_heads)
-        queries = self._placed(queries, self.query_norm, first_place)
+        queries = self.project_queries(query, first_place)
         if self.config.window is not None:
             near = near_mask(queries, keys, first_place, self.config.window)
             keep_mask = near if keep_mask is None else ops.logical_and(keep_mask, near)

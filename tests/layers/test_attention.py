@@ -44,6 +44,14 @@ def test_softmax_worked_example() -> None:
     assert weights[0, 0] == pytest.approx(1 / (1 + np.exp(74.47 - 78.49)), abs=1e-6)
 
 
+def test_scores_are_products_of_projected_queries_and_keys(layer: MultiHeadAttention) -> None:
+    query, key = normal(BATCH, TARGET, WIDTH), normal(BATCH, SOURCE, WIDTH, seed=1)
+    queries, (keys, _) = np.asarray(layer.project_queries(query)), layer.project(key)
+    assert queries.shape == (BATCH, HEADS, TARGET, 4)
+    *_, scores = layer(query, key, return_scores=True)
+    np.testing.assert_allclose(queries @ np.swapaxes(keys, 2, 3) / 2, scores, atol=1e-5)
+
+
 def test_under_the_causal_mask_every_weight_above_the_diagonal_is_exactly_zero() -> None:
     layer = MultiHeadAttention(AttentionConfig(num_heads=2, key_dim=4))
     # The worked example's scale: scores far apart, where a mask of small bias would leak.

@@ -1,0 +1,63 @@
+"""examples/notebooks: every cell runs, its numbers hold, and no picture stays open."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "examples" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.py"))
+# All in one process, which imports TensorFlow once; a picture that stays open is named.
+RUN_ALL = """
+import runpy, sys
+import matplotlib.pyplot as plt
+
+for path in sys.argv[1:]:
+    runpy.run_path(path, run_name="__main__")
+    if plt.get_fignums():
+        raise RuntimeError(f"{path} leaves pictures open")
+    print(f"ran {path}")
+"""
+
+
+def cells(path: Path) -> list[tuple[str, str]]:
+    """Returns the kind of each cell, "markdown" or "code", with its text."""
+    _, *parts = re.split(r"^# %%(.*)\n", path.read_text("utf-8"), flags=re.MULTILINE)
+    kinds = ["markdown" if "[markdown]" in kind else "code" for kind in parts[::2]]
+    return list(zip(kinds, parts[1::2], strict=True))
+
+
+def test_every_cell_of_every_notebook_runs() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", RUN_ALL, *map(str, NOTEBOOKS)],
+        capture_output=True,
+        text=True,
+        # An empty path hides no Matplotlib.
+        env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        timeout=900,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("ran ") == len(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_begins_with_its_title_and_has_no_empty_cell(path: Path) -> None:
+    (kind, first), *_ = found = cells(path)
+    assert kind == "markdown"
+    assert re.match(r"# # \w", first)
+    assert [number for number, (_, text) in enumerate(found) if not text.strip("# \n")] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_checks_its_numbers(path: Path) -> None:
+    code = [text for kind, text in cells(path) if kind == "code"]
+    assert sum("assert " in text for text in code) >= len(code) / 3
+
+
+def test_the_list_names_every_notebook_once() -> None:
+    listed = re.findall(r"\((\w+\.py)\)", (FOLDER / "README.md").read_text("utf-8"))
+    assert sorted(listed) == [path.name for path in NOTEBOOKS]
