@@ -20,8 +20,8 @@ import keras_transformer  # noqa: F401  Silences onnxruntime, which must not be 
 
 # `tests` itself is no package here: tf2onnx installs one of that name.
 pytest_plugins = [
-    *("artefacts", "browsers", "few_updates", "paper", "screening", "searches", "small_models"),
-    "without_workers",
+    *("artefacts", "browsers", "few_updates", "made_once", "paper", "screening", "searches"),
+    *("small_models", "without_workers"),
 ]
 
 

@@ -22,10 +22,20 @@ class Exported:
 
 @pytest.fixture(scope="session")
 def export_learned(
-    learned_model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+    learned_model: Any, tokenizer: Tokenizer, made_once: Callable[..., Path]
 ) -> Callable[[str], Exported]:
     """`export_learned(target)`: the learned model and an artefact of it."""
-    return lambda target: _export(learned_model, tokenizer, tmp_path_factory, target)
+
+    def export(target: str) -> Exported:
+        from keras_transformer.export import export_onnx
+
+        def write(directory: Path) -> None:
+            export_onnx(learned_model, tokenizer, directory / "artefact", target=target)
+
+        path = made_once(f"exported_{target}", write) / "artefact"
+        return Exported(path, learned_model, tokenizer, tokenizer)
+
+    return export
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
 """Small models with random weights, some trained for a moment, and the tokenizer they share."""
 
+import hashlib
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,7 +186,9 @@ def make_model() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def learned(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Callable[..., Any]:
+def learned(
+    make_model: Callable[..., Any], tokenizer: Tokenizer, made_once: Callable[..., Path]
+) -> Callable[..., Any]:
     """`learned(steps=60, **fields)`: `make_model`'s, trained to say the texts backwards."""
     models: dict[str, Any] = {}
 
@@ -192,7 +196,14 @@ def learned(make_model: Callable[..., Any], tokenizer: Tokenizer) -> Callable[..
         model = make_model(**fields)
         key = f"{steps} {model.config.to_json()}"
         if key not in models:
-            _learn(model, tokenizer, steps)
+
+            def learn(directory: Path) -> None:
+                learning = make_model(**fields)
+                _learn(learning, tokenizer, steps)
+                learning.save_weights(directory / "learned.weights.h5")
+
+            name = f"learned_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+            model.load_weights(made_once(name, learn) / "learned.weights.h5")
             models[key] = model
         return models[key]
 
