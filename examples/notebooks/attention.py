@@ -31,7 +31,7 @@ from keras_transformer.plotting.query_key_features import ComparedTokens, query_
 from keras_transformer.plotting.style import COLOURS, draw_weights, label_tokens, new_figure, styled
 
 utils.set_random_seed(0)
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## A word at a time

@@ -29,7 +29,7 @@ from keras_transformer.layers.masks import causal_mask
 from keras_transformer.plotting.masks import masks
 from keras_transformer.plotting.matrices import numbered_matrices
 
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## The shifted target

@@ -31,7 +31,7 @@ from keras_transformer.plotting.matrices import numbered_matrices
 from keras_transformer.plotting.positions import position_curves
 
 utils.set_random_seed(0)
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## Tokens and ids

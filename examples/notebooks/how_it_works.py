@@ -31,7 +31,7 @@ from keras_transformer.plotting.positions import position_curves
 from keras_transformer.plotting.style import COLOURS, new_figure, styled
 
 utils.set_random_seed(0)
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## Sentences of four places, vectors of three features

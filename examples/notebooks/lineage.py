@@ -37,7 +37,7 @@ from keras_transformer.vectors.options import VectorOptions
 from keras_transformer.vectors.train import train_vectors
 
 utils.set_random_seed(0)
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## Static vectors

@@ -29,7 +29,7 @@ from keras_transformer.plotting.matrices import numbered_matrices
 from keras_transformer.plotting.sentences import see_pair
 
 utils.set_random_seed(0)
-plt.rcParams["figure.dpi"] = 100
+plt.show()  # Chooses where Jupyter shows pictures; there are none yet.
 
 # %% [markdown]
 # ## The paper's sizes
