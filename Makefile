@@ -72,6 +72,10 @@ oracles-full: $(INSTALLED) $(ORACLES)/.installed
 
 # The documentation as pages to read: site/index.html. Runs the tutorials, and looks at every page.
 docs: $(INSTALLED) $(BROWSER) $(DOCS)/.installed
+	# As the package is installed: export/ is keras_transformer.export.
+	mkdir -p $(DOCS)/source/keras_transformer
+	ln -sfn $(CURDIR)/keras_transformer/* $(DOCS)/source/keras_transformer/
+	ln -sfn $(CURDIR)/export $(DOCS)/source/keras_transformer/export
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
 	$(BIN)/python -m tools.site.look site
 
@@ -82,10 +86,6 @@ $(DOCS)/.installed: $(INSTALLED)
 		> "$$($(DOCS)/bin/python -c 'import site; print(site.getsitepackages()[0])')/project.pth"
 	$(DOCS)/bin/python -m pip install --quiet "mkdocs-material>=9.6,<10" "mkdocstrings[python]>=1,<2" \
 		"mkdocs-jupyter>=0.25,<1" "ipykernel>=6,<8"
-	# As the package is installed: export/ is keras_transformer.export.
-	mkdir -p $(DOCS)/source/keras_transformer
-	ln -sfn $(CURDIR)/keras_transformer/* $(DOCS)/source/keras_transformer/
-	ln -sfn $(CURDIR)/export $(DOCS)/source/keras_transformer/export
 	touch $@
 
 $(ORACLES)/.installed:

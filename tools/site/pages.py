@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# Files at the root that are pages of the site.
-OF_ROOT = {
+# Files outside docs/ that are pages of the site.
+OUTSIDE = {
     "README.md": "index.md",
+    "examples/notebooks/README.md": "notebooks/index.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
@@ -63,13 +64,15 @@ def on_files(files: "Files", config: Any) -> "Files":
     """Adds the pages, and every file that a page links to."""
     from mkdocs.structure.files import File
 
-    for source, name in OF_ROOT.items():
+    for source, name in OUTSIDE.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text("utf-8")))
     for name in REFERENCE:
         page = File.generated(config, f"reference/{name}.md", content=reference_page(name))
         files.append(page)
     for path in sorted(NOTEBOOKS.glob("*.py")):
-        files.append(File.generated(config, f"tutorials/{path.name}", abs_src_path=str(path)))
+        # No generated file, of which the plugin for notebooks finds no source.
+        folder = (f"notebooks/{path.name}", str(NOTEBOOKS.parent), config.site_dir)
+        files.append(File(*folder, use_directory_urls=False))
     for file in [one for one in files if one.src_uri.endswith(".md")]:
         for _, target, _, _ in _LINK.findall(file.content_string):
             path = _target(file.src_uri, target)
@@ -103,16 +106,16 @@ def _last(name: str) -> str:
 
 def _target(uri: str, link: str) -> Path:
     """Returns the file of the repository that a link of a page leads to."""
-    of_root = {page: name for name, page in OF_ROOT.items()}
-    page = ROOT / (of_root.get(uri) or f"docs/{uri}")
+    outside = {page: name for name, page in OUTSIDE.items()}
+    page = ROOT / (outside.get(uri) or f"docs/{uri}")
     return Path(os.path.normpath(page.parent / link))
 
 
 def _uri(path: Path) -> str:
     """Returns where a file of the repository stands in the site."""
     name = path.relative_to(ROOT).as_posix()
-    if name in OF_ROOT:
-        return OF_ROOT[name]
+    if name in OUTSIDE:
+        return OUTSIDE[name]
     if path.parent == NOTEBOOKS:
-        return f"tutorials/{path.name}"
+        return f"notebooks/{path.name}"
     return name.removeprefix("docs/") if name.startswith("docs/") else f"files/{name}.txt"

@@ -29,8 +29,8 @@ def navigation(part) -> list[str]:
 def test_every_page_stands_in_the_navigation_once() -> None:
     listed = navigation(yaml.safe_load(CONFIG)["nav"])
     docs = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    tutorials = {f"tutorials/{path.name}" for path in pages.NOTEBOOKS.glob("*.py")}
-    made = {f"reference/{name}.md" for name in pages.REFERENCE} | set(pages.OF_ROOT.values())
+    tutorials = {f"notebooks/{path.name}" for path in pages.NOTEBOOKS.glob("*.py")}
+    made = {f"reference/{name}.md" for name in pages.REFERENCE} | set(pages.OUTSIDE.values())
     assert len(listed) == len(set(listed))
     assert set(listed) == docs | made | tutorials
 
@@ -53,6 +53,8 @@ def test_every_public_name_has_one_entry_in_the_reference() -> None:
         ("index.md", "CONTRIBUTING.md", "contributing.md"),
         ("start.md", "translation.md", "translation.md"),
         ("word_vectors.md", "../examples/node2vec.py", "files/examples/node2vec.py.txt"),
+        ("start.md", "../examples/notebooks/README.md", "notebooks/index.md"),
+        ("notebooks/index.md", "encoder.py", "encoder.py"),
         ("results/demo.md", "../start.md", "../start.md"),
         ("start.md", "#anchor", "#anchor"),
         ("start.md", "nothing.md", "nothing.md"),
