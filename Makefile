@@ -185,5 +185,5 @@ lock: $(INSTALLED)
 		--output-file requirements.lock
 
 clean:
-	rm -rf $(VENV) $(ORACLES) $(DOCS) site build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
+	rm -rf $(VENV) $(ORACLES) $(DOCS) .cache site build dist *.egg-info runs exported keras_transformer/runtime/onnx_graphs/_operators.*
 	rm -rf examples/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -235,10 +235,11 @@ print(f"the mean of all layers: {share_right(mixed):.2f}")
 # | node2vec, lda2vec | example scripts ([node2vec](../node2vec.py), [lda2vec](../lda2vec.py)) |
 # | static vectors as a start | `train --init-vectors` ([fine-tuning](../../docs/fine_tuning.md)) |
 # | CoVe | `--features` of a translation, or `--init` of its encoder ([features](../../docs/contextual_features.md)) |
-# | ELMo, Flair | language models of both directions as `--features`, `LayerMix`, tags with `--crf` |
+# | ELMo, Flair | language models of both directions as `--features`, also of LSTMs (`--preset lstm-tiny`), `LayerMix`, tags with `--crf` |
 # | ULMFiT | `--init`, `--layer-decay`, `--unfreeze-steps` ([fine-tuning](../../docs/fine_tuning.md)) |
 # | GPT, GPT-2 | `--task causal-lm` ([families](../../docs/families.md)) |
 # | BERT | `--task masked-lm`, with `--next-sentence` its second task |
 # | ERNIE | `--masking` of whole words, spans and given phrases |
 # | Transformer-XL | `--preset transformer-xl-tiny --packing stream`: segments with a memory |
-# | CVT, XLNet | not in the package |
+# | CVT | `--unlabelled-text` of `classify` and `tag` ([families](../../docs/families.md)) |
+# | XLNet | not in the package |

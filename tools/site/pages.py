@@ -39,6 +39,7 @@ REFERENCE = {
     "export": ("Export", ("export", "artefact")),
 }
 _MODULES = ("keras_transformer", "keras_transformer.export", "keras_transformer.layers")
+_HREF = re.compile(r'href="([^":#]+)"')
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
 
@@ -73,7 +74,7 @@ def on_files(files: "Files", config: Any) -> "Files":
         # No generated file, of which the plugin for notebooks finds no source.
         folder = (f"notebooks/{path.name}", str(NOTEBOOKS.parent), config.site_dir)
         files.append(File(*folder, use_directory_urls=False))
-    for file in [one for one in files if one.src_uri.endswith(".md")]:
+    for file in [one for one in files if one.src_uri.endswith((".md", ".py"))]:
         for _, target, _, _ in _LINK.findall(file.content_string):
             path = _target(file.src_uri, target)
             if path.is_file() and _uri(path) not in files.src_uris:
@@ -100,6 +101,22 @@ def on_page_markdown(markdown: str, page: "Page", **_: Any) -> str:
     return _LINK.sub(replaced, markdown)
 
 
+def on_page_content(html: str, page: "Page", **_: Any) -> str:
+    """Points links of tutorials, whose text no other hook reads, at pages of the site."""
+    if not page.file.src_uri.endswith(".py"):
+        return html
+
+    def replaced(match: re.Match[str]) -> str:
+        path = _target(page.file.src_uri, match[1])
+        if not path.is_file():
+            return match[0]
+        target = Path(os.path.relpath(_uri(path), "notebooks"))
+        is_page = path.suffix == ".md" or path.parent == NOTEBOOKS
+        return f'href="{target.with_suffix(".html") if is_page else target}"'
+
+    return _HREF.sub(replaced, html)
+
+
 def _last(name: str) -> str:
     return name.rpartition(".")[2].lower()
 
@@ -107,7 +124,8 @@ def _last(name: str) -> str:
 def _target(uri: str, link: str) -> Path:
     """Returns the file of the repository that a link of a page leads to."""
     outside = {page: name for name, page in OUTSIDE.items()}
-    page = ROOT / (outside.get(uri) or f"docs/{uri}")
+    of_notebooks = uri.startswith("notebooks/")
+    page = ROOT / (outside.get(uri) or f"{'examples' if of_notebooks else 'docs'}/{uri}")
     return Path(os.path.normpath(page.parent / link))
 
 

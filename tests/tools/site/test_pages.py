@@ -66,6 +66,21 @@ def test_links_lead_to_what_stands_in_the_site(page: str, link: str, rewritten: 
     assert found == f"see [this]({rewritten})."
 
 
+@pytest.mark.parametrize(
+    ("link", "rewritten"),
+    [
+        ("encoder.py", "encoder.html"),
+        ("../../docs/results/transfer.md", "../results/transfer.html"),
+        ("../node2vec.py", "../files/examples/node2vec.py.txt"),
+        ("nothing.md", "nothing.md"),
+    ],
+)
+def test_links_of_tutorials_lead_to_pages_of_the_site(link: str, rewritten: str) -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="notebooks/decoder.py"))
+    found = pages.on_page_content(f'<a href="{link}">this</a>', page)
+    assert found == f'<a href="{rewritten}">this</a>'
+
+
 def test_every_picture_has_an_alternative_text() -> None:
     sources = [ROOT / "README.md", *DOCS.rglob("*.md")]
     bare = [path.name for path in sources if re.search(r"!\[\s*\]\(", path.read_text("utf-8"))]
