@@ -39,6 +39,8 @@ REFERENCE = {
     "export": ("Export", ("export", "artefact")),
 }
 _MODULES = ("keras_transformer", "keras_transformer.export", "keras_transformer.layers")
+# What libraries tell on standard error of the machine is no part of a tutorial.
+_QUIET = '[data-mime-type="application/vnd.jupyter.stderr"] { display: none; }'
 _HREF = re.compile(r'href="([^":#]+)"')
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
@@ -67,6 +69,7 @@ def on_files(files: "Files", config: Any) -> "Files":
 
     for source, name in OUTSIDE.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text("utf-8")))
+    files.append(File.generated(config, "notebooks/quiet.css", content=_QUIET))
     for name in REFERENCE:
         page = File.generated(config, f"reference/{name}.md", content=reference_page(name))
         files.append(page)
