@@ -41,10 +41,16 @@ HYPOTHESES = [
 ]
 
 
+class EveryConfig(EncoderConfig):
+    """An encoder's, with what is asked of a decoder's."""
+
+    memory_length = None
+
+
 class EveryModel:
     """Answers alike whatever the texts are, but for texts of the word "bad"."""
 
-    config = EncoderConfig.preset("bert-tiny", vocab_size=10, labels=("x", "y"), head="tagging")
+    config = EveryConfig.preset("bert-tiny", vocab_size=10, labels=("x", "y"), head="tagging")
     max_text_length, min_score = 100, None
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:

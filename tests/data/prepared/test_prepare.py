@@ -331,7 +331,7 @@ def test_options_out_of_range_are_named(field, value):
         ("shards", 2.5, TypeError, "an integer"),
         ("seed", float("nan"), TypeError, "an integer"),
         ("joint_vocabulary", "no", TypeError, "True or False"),
-        ("tokenizer_type", "foo", ValueError, "one of unigram, bpe"),
+        ("tokenizer_type", "foo", ValueError, "one of unigram, bpe, char"),
     ],
 )
 def test_options_of_another_type_are_named(field, value, error, expected) -> None:
