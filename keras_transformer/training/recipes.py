@@ -152,6 +152,9 @@ _CLASSIFIER_FROM_NOTHING: dict[str, Any] = {
     "most_epochs": 100,
     "dropout": None,
 }
+_UNMEASURED: dict[str, Any] = {
+    name: getattr(_SMALL_TEXTS, name) for name in ("dropout", "most_epochs", "fewest_tokens")
+}
 _CLASSIFIERS: dict[str, Recipe] = {
     "bert-tiny": replace(
         _SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024, dropout=0.3
@@ -195,8 +198,8 @@ def recipe_of(task: str, preset: str, *, has_weights: bool = False, adapts: bool
         return denoising(preset)
     if task in _READING:
         recipe = classifier(preset, has_weights=has_weights, adapts=adapts)
-        # Of the others nobody measured it.
-        return recipe if task == "classify" else replace(recipe, dropout=None)
+        # Of the others nobody measured these.
+        return recipe if task == "classify" else replace(recipe, **_UNMEASURED)
     return RECIPES[preset]
 
 

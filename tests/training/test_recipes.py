@@ -99,6 +99,13 @@ def test_the_nearest_size_of_a_family_has_the_recipe_of_a_trained_model() -> Non
     assert recipes.nearest_preset(DecoderConfig, begun) == "gpt2-tiny"
 
 
+def test_what_was_measured_on_labels_alone_is_of_classifiers_alone() -> None:
+    labels, tags = (recipes.recipe_of(task, "bert-tiny") for task in ("classify", "tag"))
+    assert (labels.most_epochs, labels.fewest_tokens) == (100, 512)
+    assert (tags.most_epochs, tags.fewest_tokens) == (1000, 256)
+    assert recipes.recipe_of("classify", "bert-tiny", has_weights=True).most_epochs == 20
+
+
 def test_settings_are_what_does_not_depend_on_the_corpus() -> None:
     settings = Recipe(r_drop=2.0).settings()
     assert settings["r_drop"] == 2 and settings["final_model"] == "auto"

@@ -25,7 +25,7 @@ TEXTS = [
     for filling in FILLING
 ]
 LABELS = [", ".join(WORDS[word] for word in text.split() if word in WORDS) for text in TEXTS]
-LONG = {"max_steps": 102, "checkpoint_steps": 50, "warmup_steps": 10, "max_length": 16}
+LONG = {"max_steps": 142, "checkpoint_steps": 70, "warmup_steps": 10, "max_length": 16}
 
 
 def corpus(**given: Any) -> LabelledCorpus:
@@ -41,7 +41,7 @@ def test_a_run_learns_each_label_by_itself_and_goes_on(
     from keras_transformer.export import export_run
 
     settings = {"overrides": {"dropout": 0.0}, "vocab_size": None}
-    start("classify", "run", corpus(), options={**LONG, "max_steps": 100}, **settings)
+    start("classify", "run", corpus(), options={**LONG, "max_steps": 140}, **settings)
     with without_graphs():
         start("classify", "run", corpus(), options=LONG, resume=True, **settings)
     assert "training labels: 3: A 12, C 12, B 8\n" in capsys.readouterr().out
