@@ -270,14 +270,14 @@ def fine_tuning(
     )
 
 
-def batch_tokens(usual: int, batches: Callable[[int], int], fewest: int = 256) -> int:
+def batch_tokens(usual: int, batches: Callable[[int], int], fewest: int) -> int:
     """Returns the tokens of a batch: the usual number, halved until an epoch has 16 batches.
 
     Args:
         usual: What suits a large corpus.
-        fewest: What a small corpus has at least.
         batches: Takes the tokens of a batch and returns the batches of an epoch; raises
             `ValueError` if a row is longer.
+        fewest: What a small corpus has at least.
     """
     size = usual
     while size // 2 >= fewest and batches(size) < _FEWEST_BATCHES:
@@ -289,7 +289,7 @@ def batch_tokens(usual: int, batches: Callable[[int], int], fewest: int = 256) -
     return size
 
 
-def epochs(usual: int, least_updates: int, updates_per_epoch: int, most: int = 1000) -> int:
+def epochs(usual: int, least_updates: int, updates_per_epoch: int, most: int) -> int:
     """Returns the passes over a corpus: the usual number, or as many as make the updates.
 
     They are no more than `most`, unless the usual number is.

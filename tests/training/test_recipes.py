@@ -12,6 +12,8 @@ from keras_transformer.training import recipes
 from keras_transformer.training.recipes import RECIPES, Recipe
 
 COUNTS = st.integers(1, 10**8)
+# What all plans but those of classifiers have.
+MOST = Recipe().most_epochs
 USUAL = st.sampled_from([(one.epochs, one.average_checkpoints) for one in RECIPES.values()])
 
 
@@ -153,7 +155,7 @@ def test_a_batch_holds_every_row_and_is_halved_where_an_epoch_has_few(
 def test_a_plan_is_possible_whatever_the_corpus(
     updates_per_epoch: int, most: int, usual: tuple[int, int], least: int
 ) -> None:
-    epochs = recipes.epochs(usual[0], least, updates_per_epoch)
+    epochs = recipes.epochs(usual[0], least, updates_per_epoch, max(least, 1))
     updates = min(most, epochs * updates_per_epoch)
     assert epochs >= usual[0] and epochs * updates_per_epoch >= least
     assert 1 <= recipes.warmup_steps(500, updates) <= max(1, updates // 4)
@@ -170,7 +172,7 @@ def test_updates_take_no_more_passes_than_are_allowed(
 ) -> None:
     epochs = recipes.epochs(usual[0], least, updates_per_epoch, most)
     assert usual[0] <= epochs <= max(usual[0], most)
-    assert epochs <= recipes.epochs(usual[0], least, updates_per_epoch)
+    assert epochs <= recipes.epochs(usual[0], least, updates_per_epoch, MOST)
 
 
 @given(COUNTS, COUNTS, USUAL)
@@ -184,12 +186,12 @@ def test_more_updates_never_make_less_of_a_plan(one: int, other: int, usual: tup
     assert recipes.averaged_checkpoints(*usual[::-1], fewer) <= recipes.averaged_checkpoints(
         *usual[::-1], more
     )
-    assert recipes.epochs(usual[0], 1000, more) <= recipes.epochs(usual[0], 1000, fewer)
+    assert recipes.epochs(usual[0], 1000, more, MOST) <= recipes.epochs(usual[0], 1000, fewer, MOST)
 
 
 def test_multi30k_has_the_plan_that_was_measured_on_it() -> None:
     tiny = RECIPES["tiny"]
-    updates = 480 * recipes.epochs(tiny.epochs, tiny.least_updates, 480)
+    updates = 480 * recipes.epochs(tiny.epochs, tiny.least_updates, 480, tiny.most_epochs)
     assert updates == 10_560
     assert recipes.warmup_steps(tiny.warmup_steps, updates) == 500
     assert recipes.round_steps(tiny.epochs, 480, updates) == 480

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -131,7 +132,7 @@ class TextOptions:
             raise ValueError(f"phrases is for masking='phrases', not for {self.masking!r}.")
         self.read_phrases()
         self.feature_configs()
-        self.read_unlabelled()
+        _ = self.unlabelled
 
     @property
     def feature_runs(self) -> tuple[FeatureRun, ...]:
@@ -158,8 +159,10 @@ class TextOptions:
         """Returns the phrases; errors are those of `read_phrases` of files."""
         return () if self.phrases is None else read_phrases(self.phrases)
 
-    def read_unlabelled(self) -> tuple[str, ...]:
-        """Returns the texts without labels; errors are those of `read_texts`, and of a pipe."""
+    # Read once: it may be long.
+    @cached_property
+    def unlabelled(self) -> tuple[str, ...]:
+        """The texts without labels; errors are those of `read_texts`, and of a pipe."""
         if self.unlabelled_text is None:
             return ()
         require_files([self.unlabelled_text])
@@ -192,7 +195,7 @@ class TextOptions:
         """Returns the fields as plain JSON values; of files and runs what tells whether they
         changed.
         """
-        files = {"phrases": self.read_phrases(), "unlabelled_text": self.read_unlabelled()}
+        files = {"phrases": self.read_phrases(), "unlabelled_text": self.unlabelled}
         hashes = {
             name: hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
             for name, lines in files.items()

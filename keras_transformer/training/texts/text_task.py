@@ -15,6 +15,7 @@ from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
 from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
+from keras_transformer.features.feature_runs import FeatureRun
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.runs.run_directory import RunDirectory
@@ -126,14 +127,18 @@ class TextTask:
                 print(f"{use} {self._labels_noun}: {counted(texts.label_counts)}", flush=True)
         tokenizer = self._open_tokenizer(directory)
         config = self._config_for(tokenizer)
+        # Once: each loads its model when the first word is read.
+        runs = self.text_options.feature_runs
         if directory.is_chief:
-            for number, run in enumerate(self.text_options.feature_runs):
+            for number, run in enumerate(runs):
                 run.copy_to(directory.path, number)
-        train = self._encode(self.corpus.train, tokenizer, config, "training", directory)
+        train = self._encode(self.corpus.train, tokenizer, config, "training", directory, runs)
         valid = None
         if self.corpus.valid is not None:
-            valid = self._encode(self.corpus.valid, tokenizer, config, "validation", directory)
-        lines, unlabelled = _lines(self.corpus.train), self.text_options.read_unlabelled()
+            valid = self._encode(
+                self.corpus.valid, tokenizer, config, "validation", directory, runs
+            )
+        lines, unlabelled = _lines(self.corpus.train), self.text_options.unlabelled
         if unlabelled:
             lines += unlabelled
             origin, longest = str(self.text_options.unlabelled_text), self.options.max_length
@@ -280,7 +285,7 @@ class TextTask:
             return directory.load_tokenizers()[0]
         tokenizer = self._known_tokenizer()
         if tokenizer is None:
-            lines = [*_lines(self.corpus.train), *self.text_options.read_unlabelled()]
+            lines = [*_lines(self.corpus.train), *self.text_options.unlabelled]
             tokenizer = train_fitting_tokenizer(
                 lines,
                 self.vocab_size,
@@ -299,12 +304,12 @@ class TextTask:
         config: ModelConfig,
         use: str,
         directory: RunDirectory,
+        runs: Sequence[FeatureRun],
     ) -> Any:
         encoded: Any = self.kind.encode(
             texts, tokenizer, config, self.options.max_length, self.text_options
         )
         print(f"{use} texts: {encoded.report}")
-        runs = self.text_options.feature_runs
         if not runs:
             return encoded
         words = _words(texts)
