@@ -25,7 +25,10 @@ class WordVectors:
         check_choice("distance", distance, get_args(Distance))
         self._vectors: Any = file.load()
         self._distance = distance
-        if distance == "poincare" and (_squares(self._vectors.vectors) >= 1).any():
+        # Behind them a model of fastText may have other rows.
+        self._rows = self._vectors.vectors[: len(self._vectors.index_to_key)]
+        self._squares = _squares(self._rows)
+        if distance == "poincare" and (self._squares >= 1).any():
             raise ValueError(
                 f"{file.path} has vectors of length 1 or more, which Poincaré embeddings never "
                 "have: leave distance out."
@@ -83,13 +86,13 @@ class WordVectors:
         self, vector: np.ndarray, count: int, without: Sequence[str]
     ) -> list[tuple[str, float]]:
         check_size("count", count)
-        rows = self._vectors.vectors[: len(self._vectors.index_to_key)]
+        rows, squares = self._rows, self._squares
         if self._distance == "cosine":
-            lengths = np.sqrt(_squares(rows)) * np.linalg.norm(vector)
+            lengths = np.sqrt(squares) * np.linalg.norm(vector)
             values = rows @ vector / np.maximum(lengths, np.finfo(np.float32).tiny)
             order = np.argsort(-values, kind="stable")
         else:
-            between = 2 * _squares(rows - vector) / ((1 - _squares(rows)) * (1 - vector @ vector))
+            between = 2 * _squares(rows - vector) / ((1 - squares) * (1 - vector @ vector))
             values = np.arccosh(1 + between)
             order = np.argsort(values, kind="stable")
         found = ((self._vectors.index_to_key[place], float(values[place])) for place in order)

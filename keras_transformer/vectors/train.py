@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,11 @@ def train_vectors(
 def _words(texts: Sequence[Path], options: VectorOptions) -> Any:
     """Returns gensim's model, or of GloVe its `KeyedVectors`."""
     sentences = Sentences(texts, options.lowercase)
-    counts = Counter(word for words in sentences for word in words)
+    counts: Counter[str] = Counter()
+    lines = 0
+    for words in sentences:
+        counts.update(words)
+        lines += 1
     total = counts.total()
     least = options.least_count(total)
     known = Counter({word: count for word, count in counts.items() if count >= least})
@@ -80,7 +83,7 @@ def _words(texts: Sequence[Path], options: VectorOptions) -> Any:
         f"{passes} passes"
     )
     if options.method == "glove":
-        return _glove(sentences, known, replace(options, epochs=passes))
+        return _glove(sentences, known, options, passes)
     from gensim.models import FastText, Word2Vec
 
     settings: dict[str, Any] = {
@@ -98,11 +101,13 @@ def _words(texts: Sequence[Path], options: VectorOptions) -> Any:
     model = kind(min_count=1, **settings)
     model.build_vocab_from_freq(known)
     # Lines of other words alone teach nothing, but count as examples.
-    model.train(sentences, total_examples=sum(1 for _ in sentences), epochs=passes)
+    model.train(sentences, total_examples=lines, epochs=passes)
     return model
 
 
-def _glove(sentences: Iterable[list[str]], known: Counter[str], options: VectorOptions) -> Any:
+def _glove(
+    sentences: Iterable[list[str]], known: Counter[str], options: VectorOptions, passes: int
+) -> Any:
     from gensim.models import KeyedVectors
 
     from keras_transformer.vectors.glove import CoOccurrences, GloVe
@@ -113,7 +118,7 @@ def _glove(sentences: Iterable[list[str]], known: Counter[str], options: VectorO
     if not len(found.counts):
         raise ValueError("no two words of the text stand in one line: give longer lines.")
     model = GloVe(len(words), options.dim, options.seed)
-    model.learn(found, options.passes(known.total()))
+    model.learn(found, passes)
     vectors = KeyedVectors(options.dim)
     vectors.add_vectors(words, model.word_vectors())
     return vectors

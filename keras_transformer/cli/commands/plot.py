@@ -20,6 +20,7 @@ from keras_transformer.cli.parser import (
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.tokenizer import check_vocab_size, train_fitting_tokenizer
+from keras_transformer.vectors.neighbours import Distance
 from keras_transformer.whole_files import check_output
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class WordOptions:
     """
 
     words: list[str] = field(default_factory=list)
-    distance: Literal["cosine", "poincare"] = "cosine"
+    distance: Distance = "cosine"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,12 +1,10 @@
 """The commands of docs/families.md for tags that are found together, run as they are shown."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from shell_commands import outputs
 
 PAGE = Path(__file__).parents[3] / "docs" / "families.md"
 # Only the word before tells whether "York" goes on with a span.
@@ -28,18 +26,7 @@ def test_a_tagger_is_trained_asked_exported_and_asked_again(tmp_path: Path) -> N
         (tmp_path / name).write_text("\n".join(8 * LINES) + "\n", encoding="utf-8")
     words = ["she saw New York", "", "York"]
     (tmp_path / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    answers = [
-        subprocess.run(
-            ["bash", "-c", command],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for command in commands
-    ]
+    answers = outputs(commands, tmp_path)
     assert "val_span_f1: 1.0000" in answers[0]
     assert answers[1] == answers[3]
     first, empty, alone = answers[1].splitlines()

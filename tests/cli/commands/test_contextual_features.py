@@ -1,12 +1,10 @@
 """The commands of docs/contextual_features.md, run as they are shown, with fewer updates."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from shell_commands import outputs
 from single_texts import LABELS, LINES
 
 PAGE = Path(__file__).parents[3] / "docs" / "contextual_features.md"
@@ -24,17 +22,7 @@ def test_a_classifier_reads_words_with_two_runs_and_answers(tmp_path: Path) -> N
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name in ("train.tsv", "valid.tsv"):
         (tmp_path / name).write_text("\n".join(labelled) + "\n", encoding="utf-8")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    answers = [
-        subprocess.run(
-            ["bash", "-c", command + (QUICK if " train " in command else "")],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for command in commands
-    ]
+    quick = [command + (QUICK if " train " in command else "") for command in commands]
+    answers = outputs(quick, tmp_path)
     assert "states of 216 words by 2 runs" in answers[2]
     assert [line.split("\t")[0] for line in answers[3].splitlines()] == LABELS[:6]

@@ -22,12 +22,13 @@ def main(arguments: Sequence[str]) -> int:
     totals = _Totals()
 
     # A model with a memory reads all lines as one text.
-    before: list[Any] = [None]
+    before: Any = None
 
     def score(block: list[Any]) -> list[Hypothesis]:
+        nonlocal before
         if generator.config.memory_length is None:
             return generator.score(block)
-        scored, before[0] = generator.read_on(block, before[0])
+        scored, before = generator.read_on(block, before)
         return scored
 
     def answer(block: list[str]) -> Iterator[str]:
