@@ -1,11 +1,12 @@
-"""`EncodedPairs` of parallel text, tokenized in a graph, with a report of what was dropped."""
+"""`EncodedPairs` of parallel text, tokenized by TensorFlow, with a report of what was dropped."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.data.batching.assembly import PARALLEL_CALLS, in_order
+from keras_transformer.data.batching.assembly import PARALLEL_CALLS
 from keras_transformer.data.encoding.id_pairs import (
     EncodedPairs,
     FilterReport,
@@ -30,7 +31,7 @@ def encode_pairs(
     target_tokenizer: Tokenizer,
     max_length: int | None = 256,
 ) -> EncodedPairs:
-    """Tokenizes pairs in a tf.data graph and drops those that are empty or too long.
+    """Tokenizes pairs and drops those that are empty or too long.
 
     Args:
         pairs: The sentences.
@@ -53,11 +54,11 @@ def encode_pairs(
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> RaggedIds:
     """Returns the ids of each text, without special ids.
 
-    They are made in a tf.data graph if TensorFlow has the operator.
+    They are made by TensorFlow's operator if it has one for the vocabulary.
     """
     blocks = (list(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK))
     if can_be_read_in_graphs(tokenizer):
-        return _in_graph(blocks, GraphTokenizer(tokenizer.model))
+        return _by_operators(blocks, GraphTokenizer(tokenizer.model))
     parts = [RaggedIds.from_rows(tokenizer.encode(block)) for block in blocks]
     values = [np.zeros(0, np.int32), *(part.values for part in parts)]
     lengths = [np.zeros(0, np.int64), *(part.lengths for part in parts)]
@@ -88,17 +89,15 @@ def tokenize_words(
     return RaggedIds(flat.values, ends), RaggedIds(owners, ends)
 
 
-def _in_graph(blocks: Iterator[list[str]], reader: GraphTokenizer) -> RaggedIds:
-    def tokenize(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ids = reader.tokenize(block)
-        return ids.flat_values, ids.row_lengths()
+def _by_operators(blocks: Iterator[list[str]], reader: GraphTokenizer) -> RaggedIds:
+    def ids(block: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        found = reader.tokenize(tf.constant(block, tf.string))
+        return found.flat_values.numpy(), found.row_lengths().numpy()
 
-    dataset = tf.data.Dataset.from_generator(
-        lambda: blocks, output_signature=tf.TensorSpec((None,), tf.string)
-    ).map(tokenize, num_parallel_calls=PARALLEL_CALLS)
-    values = [np.zeros(0, np.int32)]
-    lengths = [np.zeros(0, np.int64)]
-    for block_values, block_lengths in in_order(dataset).as_numpy_iterator():
-        values.append(block_values)
-        lengths.append(block_lengths)
+    values, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    # Threads, as operators run beside Python; a graph for so few calls takes longer to trace.
+    with ThreadPoolExecutor(PARALLEL_CALLS) as threads:
+        for block_values, block_lengths in threads.map(ids, blocks):
+            values.append(block_values)
+            lengths.append(block_lengths)
     return RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))
