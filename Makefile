@@ -103,6 +103,7 @@ $(ORACLES)/.installed:
 
 # The tests of our operators with an operators' library that notices any read or write beyond a
 # tensor and any undefined behaviour; `make test` runs the hostile inputs so.
+sanitize: MARKS := -m ""
 sanitize: $(INSTALLED)
 	$(call sanitized,test_attention.py test_bad_inputs.py test_bfloat16.py test_float32.py \
 		test_heads.py test_hostile_artefacts.py test_hostile_graphs.py test_layers.py test_linear.py \
@@ -117,7 +118,7 @@ define sanitized
 		$(MAKE) --no-print-directory $(SANITIZED) && \
 		LD_PRELOAD="$$(c++ -print-file-name=libasan.so):$$(c++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 KERAS_TRANSFORMER_SANITIZED_OPERATORS=$(SANITIZED) \
-		$(BIN)/python -m pytest -q -n 2 $(addprefix tests/runtime/native/,$(1)); \
+		$(BIN)/python -m pytest -q -n 2 $(MARKS) $(addprefix tests/runtime/native/,$(1)); \
 	else echo "no C++ compiler: the operators are not tested with sanitizers"; fi
 endef
 

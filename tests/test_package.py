@@ -232,6 +232,7 @@ def test_no_page_tells_to_install_the_other_package(path: Path) -> None:
     assert not re.search(r'install "?keras-transformer\b', text)
 
 
+@pytest.mark.exhaustive
 def test_tensorflow_may_be_installed_under_another_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def measured() -> dict[str, tuple[int, int]]:
     return {row[0]: (int(row[1]), int(row[3])) for row in rows}
 
 
+@pytest.mark.exhaustive
 def test_every_extra_is_weighed(measured: dict[str, tuple[int, int]]) -> None:
     extras = set(metadata.metadata(DISTRIBUTION).get_all("Provides-Extra")) - {"dev"}
     assert set(measured) == extras | {"bare"}

@@ -293,6 +293,7 @@ def test_a_provider_for_a_training_run_is_refused(run_cli, run_directory) -> Non
     )
 
 
+@pytest.mark.exhaustive
 def test_a_student_is_distilled_from_a_run(run_cli, text, run_directory, tmp_path) -> None:
     student = tmp_path / "student"
     files = train_arguments(text, student)[1:]

@@ -63,6 +63,7 @@ def translate(command: list[str | Path], artefact: Path) -> list[str]:
     return result.stdout.splitlines()
 
 
+@pytest.mark.exhaustive
 def test_node_gives_the_same_ids_and_texts(artefact: Path, expected: list) -> None:
     node = shutil.which("node")
     if node is None or not (EXAMPLES / "node_modules").is_dir():

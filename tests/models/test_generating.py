@@ -121,6 +121,7 @@ def test_a_batch_is_its_rows(decoder, rows: list[list[int]]) -> None:
     assert together == [unpadded(decoder.generate([row], max_length=3))[0] for row in rows]
 
 
+@pytest.mark.exhaustive
 def test_changed_layers_take_effect(decoder, randomize) -> None:
     model = build_decoder(decoder.config)
     model.set_weights(decoder.get_weights())

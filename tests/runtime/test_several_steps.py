@@ -59,6 +59,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("options", SEARCHES, ids=str)
 def test_several_steps_find_what_single_ones_find(
     artefact: Path, options: dict[str, Any], runs: list[int], monkeypatch: pytest.MonkeyPatch

@@ -101,6 +101,7 @@ def test_batches_and_rows_stay_within_their_limits(tokenizer: Tokenizer) -> None
         assert rows * width <= 128 and width <= limit
 
 
+@pytest.mark.exhaustive
 def test_the_seed_and_the_batch_decide_all(tokenizer: Tokenizer) -> None:
     encoded = encode([8] * 27, tokenizer)
     first, again, other = (

@@ -123,6 +123,7 @@ def test_the_manifest_says_what_the_shards_hold(prepared):
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_preparation_goes_on_to_the_same_bytes_with_any_number_of_workers(
     prepared, text, tmp_path, monkeypatch
 ):

@@ -63,6 +63,7 @@ def keras_found(
     return get
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "target", "quantize"), CASES)
 def test_every_form_finds_the_same_as_keras(
     name: str,

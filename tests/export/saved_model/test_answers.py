@@ -166,6 +166,7 @@ def test_a_prefix_is_cut_to_leave_room_for_a_token(text_served: Any, texts: list
     assert found["translation"][0].decode().startswith(short)
 
 
+@pytest.mark.exhaustive
 def test_signatures_of_ids_answer_as_those_of_text(
     ids_served: Any, text_served: Any, many_texts: list[str], pad: Callable[..., Any]
 ) -> None:

@@ -1,5 +1,5 @@
-"""Runs one of our operators, as onnxruntime runs it, with every set of instructions that this
-processor has."""
+"""Runs one of our operators, as onnxruntime runs it, with plain code and the fastest
+instructions of this processor, and by `make test-all` with those between, too."""
 
 import ctypes
 import os
@@ -26,7 +26,10 @@ SANITIZED = os.environ.get("KERAS_TRANSFORMER_SANITIZED_OPERATORS")
 # compares those that only have products of integers.
 BETWEEN = {"avxvnni": ["avx2"], "vnni": ["avx2"], "bf16": ["avx2", "vnni"], "amx": ["avx2", "vnni"]}
 FASTEST = instructions()
-SETS = dict.fromkeys(["portable", *BETWEEN.get(FASTEST, []), FASTEST])
+SETS = [
+    *dict.fromkeys(["portable", FASTEST]),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in BETWEEN.get(FASTEST, [])),
+]
 
 
 @pytest.fixture(scope="session")

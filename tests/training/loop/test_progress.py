@@ -81,6 +81,7 @@ def points(events: EventAccumulator, name: str) -> list[tuple[int, float]]:
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["loss", "token_accuracy", "perplexity", "learning_rate"])
 def test_figures_of_training_stand_at_their_updates_over_a_resume(run, record, name: str) -> None:
     found = points(read(run, "train"), name)

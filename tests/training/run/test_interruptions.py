@@ -294,6 +294,7 @@ class Send(keras.callbacks.Callback):
             signal.raise_signal(self.number)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("number", "error"),

@@ -54,6 +54,7 @@ def test_a_run_learns_tags_and_goes_on(start: Callable[..., Any], tmp_path: Path
     assert [[one.tag for one in words] for words in found] == [*TAGGED.tags[:4]]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_parts_of_a_batch_make_the_same_update(start: Callable[..., Any]) -> None:
     given = {**SETTINGS, "options": {**QUICK, "batch_tokens": 512}}
@@ -66,6 +67,7 @@ def test_parts_of_a_batch_make_the_same_update(start: Callable[..., Any]) -> Non
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_a_chain_begins_as_the_tagger_that_it_starts_from(
     start: Callable[..., Any], tmp_path: Path

@@ -88,6 +88,7 @@ def test_a_run_learns_to_read_backward(start: Callable[..., Any], tmp_path: Path
     assert np.mean(right) < 0.8 * np.mean(wrong)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_a_run_goes_on_in_the_direction_that_it_began_in(
     start: Callable[..., Any], tmp_path: Path

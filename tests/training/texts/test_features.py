@@ -97,7 +97,9 @@ def test_a_run_goes_on_with_the_states_that_it_has(
 
 
 @pytest.mark.usefixtures("few_updates")
-@pytest.mark.parametrize("corpus", [LABELLED, LabelledCorpus(PAIRS)])
+@pytest.mark.parametrize(
+    "corpus", [LABELLED, pytest.param(LabelledCorpus(PAIRS), marks=pytest.mark.exhaustive)]
+)
 def test_batches_hold_the_states_that_words_have_live(
     start: Callable[..., Any],
     tmp_path: Path,
@@ -189,6 +191,7 @@ def test_a_run_is_known_by_its_content(both: tuple[Path, Path], tmp_path: Path) 
     assert len({forward.digest, *others}) == 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_a_translation_gives_features_beside_word_vectors(
     start: Callable[..., Any], tmp_path: Path, runs: dict[str, Path]

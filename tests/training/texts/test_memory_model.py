@@ -65,6 +65,7 @@ def test_what_divides_or_doubles_rows_is_refused(options: dict, message: str) ->
         TrainOptions(**options).check_memory()
 
 
+@pytest.mark.exhaustive
 def test_rows_that_do_not_go_on_train_the_model_without_memory(start, tmp_path: Path) -> None:
     start("causal-lm", "run", **{**MEMORY, "text_options": TextOptions()})
     assert load_run(tmp_path / "run")[0].config.memory_length == 8

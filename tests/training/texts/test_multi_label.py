@@ -33,6 +33,7 @@ def corpus(**given: Any) -> LabelledCorpus:
     return LabelledCorpus(texts, texts)
 
 
+@pytest.mark.exhaustive
 def test_a_run_learns_each_label_by_itself_and_goes_on(
     start: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

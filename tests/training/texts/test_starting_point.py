@@ -79,6 +79,7 @@ def test_texts_are_resumed_as_they_were_and_a_finished_run_stays(start, tmp_path
     assert (tmp_path / "run" / "config.json").read_bytes() == before
 
 
+@pytest.mark.exhaustive
 def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
     start, tmp_path: Path, capsys
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_vocabulary_without_mask_is_refused(start) -> None:
             start(task, "run", tokenizer=tokenizer, overrides=overrides)
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_which_no_weight_fits_is_named_with_what_differs(
     start, runs: dict[str, Path]
 ) -> None:

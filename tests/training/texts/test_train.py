@@ -130,6 +130,7 @@ def test_next_sentences_are_learnt_beside_hidden_tokens_and_start_a_classifier(
 
 
 # From here on without graphs.
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_a_run_with_figures_of_other_names_goes_on(start, tmp_path: Path) -> None:
     start("classify", "labels", LABELLED, options={"max_steps": 2, "checkpoint_steps": 1})

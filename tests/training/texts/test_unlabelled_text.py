@@ -29,7 +29,10 @@ def unlabelled(tmp_path: Path) -> TextOptions:
     return TextOptions(unlabelled_text=path)
 
 
-@pytest.mark.parametrize(("task", "corpus"), [("classify", LABELLED), ("tag", TAGGED)])
+@pytest.mark.parametrize(
+    ("task", "corpus"),
+    [("classify", LABELLED), pytest.param("tag", TAGGED, marks=pytest.mark.exhaustive)],
+)
 def test_a_resumed_run_is_the_unbroken_one(start, tmp_path, unlabelled, task, corpus) -> None:
     settings: dict[str, Any] = {"text_options": unlabelled, "vocab_size": None}
     with without_graphs():

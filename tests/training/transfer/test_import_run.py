@@ -84,6 +84,7 @@ def test_training_goes_on_from_an_imported_model(
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_a_fine_tuned_marian_leaves_as_marian(
     pairs: Pairs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,6 +87,7 @@ def test_the_keras_translator_takes_them_until_told_otherwise(
     assert "".join(translator.translate_stream(TEXTS[0])) == streamed
 
 
+@pytest.mark.exhaustive
 def test_exports_take_them(run: Path, artefact: Path, plain: Callable[..., list[str]]) -> None:
     expected, greedy = plain(**OWN), plain(**{**OWN, "beam_size": 1})
     with OnnxTranslator(artefact) as translator:

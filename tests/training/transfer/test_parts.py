@@ -66,6 +66,7 @@ def weights(model: Any) -> dict[str, np.ndarray]:
     return {weight.path: np.asarray(weight) for weight in model.weights}
 
 
+@pytest.mark.exhaustive
 def test_a_translation_takes_its_encoder_from_a_masked_language_model(
     alone: dict[str, Path], tmp_path: Path, capsys
 ) -> None:

@@ -92,6 +92,7 @@ def test_pairs_are_what_the_model_makes_of_lines_as_long_as_ones_own(general: Pa
 
 
 # From here on without graphs.
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_a_run_keeps_its_pairs_and_goes_on_with_them(begun: Path, tmp_path: Path) -> None:
     tuned(begun, tmp_path / "run", max_steps=1, checkpoint_steps=1, rehearsal=1.5)

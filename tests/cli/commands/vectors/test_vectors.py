@@ -14,6 +14,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_trained_vectors_are_the_first_embeddings_of_a_model(tmp_path, text, run_cli) -> None:
     vectors = tmp_path / "v.txt"
     result = run_cli("vectors", "--train-text", text, "--output", vectors, "--dim", "16")

@@ -155,6 +155,7 @@ def test_pairs_are_cut_and_read_as_the_runtime_does(
     np.testing.assert_allclose(by_ids[output], wanted, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_next_sentence_gives_the_probability_that_the_second_text_follows(
     serve_encoder: Callable[..., Any],
 ) -> None:
