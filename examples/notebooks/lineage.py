@@ -242,4 +242,4 @@ print(f"the mean of all layers: {share_right(mixed):.2f}")
 # | ERNIE | `--masking` of whole words, spans and given phrases |
 # | Transformer-XL | `--preset transformer-xl-tiny --packing stream`: segments with a memory |
 # | CVT | `--unlabelled-text` of `classify` and `tag` ([families](../../docs/families.md)) |
-# | XLNet | not in the package |
+# | XLNet | `--task permutation-lm --preset xlnet-tiny`: tokens predicted in random order |

@@ -12,22 +12,23 @@ from keras_transformer.cli.flags.run import RunOptions
 from keras_transformer.cli.flags.text_sources import TextFlags
 from keras_transformer.cli.keras_side import load_training, require_training
 from keras_transformer.cli.parser import flag_of, read_fields
-from keras_transformer.config import PRESETS, SpecialIds, TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.vocabulary_size import MOST_PIECES
-from keras_transformer.training.recipes import Recipe, nearest_preset, recipe_of
+from keras_transformer.training.recipes import Recipe, nearest_preset, presets_of, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.whole_files import check_output
 
-# The family of each task; its presets are those that the task takes.
+# The family of each task.
 FAMILIES: dict[str, Any] = {
     "masked-lm": EncoderConfig,
+    "permutation-lm": EncoderConfig,
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
     "tag": EncoderConfig,
@@ -48,18 +49,12 @@ _OF_TRANSLATION = (
 _COLUMNS = ("source_column", "target_column")
 
 
-def presets_of(task: str) -> list[str]:
-    """Returns the sizes that a task takes."""
-    family = FAMILIES[task]
-    return list(PRESETS if family is TransformerConfig else family.presets)
-
-
 def recipe_preset(run: RunOptions) -> str:
     """Returns the preset whose recipe a run follows: its own, or that of the size to start from."""
     if run.preset is not None:
         return run.preset
     begun = None if run.init is None else RunDirectory(run.init).load_config()
-    return nearest_preset(FAMILIES[run.task], begun)
+    return nearest_preset(run.task, FAMILIES[run.task], begun)
 
 
 def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
@@ -73,7 +68,7 @@ def text_recipe(run: RunOptions, *, adapts: bool) -> Recipe:
         FileNotFoundError: The run to start from is missing.
         ValueError: The preset is of another family, or the directory to start from is not a run.
     """
-    presets = presets_of(run.task)
+    presets = presets_of(run.task, FAMILIES[run.task])
     if run.preset is not None and run.preset not in presets:
         raise ValueError(
             f"--preset {run.preset} is not for --task {run.task}, which takes {', '.join(presets)}."
@@ -193,7 +188,7 @@ def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int)
         begun = RunDirectory(run.init).load_config()
     return text_model_config(
         family,
-        run.preset or presets_of(run.task)[0],
+        run.preset or presets_of(run.task, family)[0],
         overrides,
         start=begun if isinstance(begun, family) else None,
         head={},
@@ -210,7 +205,7 @@ def single_stack_fields(known: set[str]) -> dict[type, list[str]]:
         known: Fields that have one already.
     """
     fixed = {"direction", "vocab_size", "special_ids", "head", "labels", "multi_label"}
-    fixed |= {"dense", "features"}
+    fixed |= {"dense", "features", "query_stream"}
     found: dict[type, list[str]] = {}
     for family in (EncoderConfig, DecoderConfig):
         names = [field.name for field in fields(family) if field.name not in known | fixed]

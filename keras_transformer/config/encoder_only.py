@@ -1,4 +1,6 @@
-"""The config of an encoder alone, as BERT is (Devlin et al. 2018), with the head that reads it."""
+"""The config of an encoder alone, as BERT is (Devlin et al. 2018) or XLNet (Yang et al. 2019), with
+the head that reads it.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -13,7 +15,7 @@ from keras_transformer.config.checks import (
 from keras_transformer.config.embedding import FeatureConfig, read_features
 from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
-from keras_transformer.config.stack import NormPlacement
+from keras_transformer.config.stack import BlockConfig, NormPlacement, StackConfig
 from keras_transformer.config.text_vectors import (
     DenseConfig,
     check_prompts,
@@ -37,6 +39,10 @@ class EncoderConfig(SingleStackConfig):
 
     Args:
         num_token_types: Number of token types, BERT's segments; 0 for none.
+        relative_segments: Whether token types are no part of embeddings, and scores of attention
+            read whether query and key have the same (XLNet).
+        attention_bias: Whether attention's projections have biases where `use_bias` gives them to
+            all linear layers; XLNet's have none.
         embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
             `model_dim` (Lan et al. 2019, ALBERT), and of what the head for masked tokens multiplies
             by their matrix; None for `model_dim` without such a layer.
@@ -52,6 +58,10 @@ class EncoderConfig(SingleStackConfig):
             "classification" logits over `labels` for a text, "tagging" for each token;
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
+        query_stream: Whether the head "masked_lm" reads a second stream of the encoder, which at
+            each place knows where it is and not which token stands there (XLNet), in place of the
+            states of masks; positions must be relative. Its logits are products with the
+            embeddings, and a bias.
         labels: The classes or tags, in the order of their logits; only with those two heads.
         crf: Whether "tagging" finds the tags of all words together, by how well they follow each
             other, with a conditional random field (Lample et al. 2016); its transitions are weights
@@ -97,6 +107,18 @@ class EncoderConfig(SingleStackConfig):
             "num_heads": 16,
             "num_layers": 24,
         },
+        "xlnet-tiny": {
+            "model_dim": 128,
+            "feed_forward_dim": 512,
+            "num_heads": 2,
+            "num_layers": 2,
+            "positions": "none",
+            "max_positions": None,
+            "relative_sinusoids": True,
+            "relative_segments": True,
+            "attention_bias": False,
+            "embedding_norm": False,
+        },
     }
 
     model_dim: int = 768
@@ -107,6 +129,8 @@ class EncoderConfig(SingleStackConfig):
     norm: NormPlacement = "post"
     layer_norm_epsilon: float = 1e-12
     num_token_types: int = 2
+    relative_segments: bool = False
+    attention_bias: bool = True
     embedding_norm: bool = True
     embedding_dim: int | None = None
     features: tuple[FeatureConfig, ...] = ()
@@ -114,6 +138,7 @@ class EncoderConfig(SingleStackConfig):
     pooler_activation: PoolerActivation = "tanh"
     keep_pooler: bool = False
     head: EncoderHead | None = None
+    query_stream: bool = False
     labels: tuple[str, ...] = ()
     crf: bool = False
     multi_label: bool = False
@@ -131,11 +156,19 @@ class EncoderConfig(SingleStackConfig):
             check_size("embedding_dim", self.embedding_dim)
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
+        check_flag("relative_segments", self.relative_segments)
+        check_flag("attention_bias", self.attention_bias)
+        if self.relative_segments and self.num_token_types < 2:
+            raise ValueError(
+                "relative_segments are of two token types or more, got "
+                f"num_token_types={self.num_token_types}."
+            )
         check_flag("pooler", self.pooler)
         check_flag("keep_pooler", self.keep_pooler)
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
+        self._check_query_stream()
         if self.embedding_dim is not None and self.head == "pretraining":
             raise ValueError(
                 f"embedding_dim={self.embedding_dim} gives head='pretraining' two widths, one of "
@@ -165,6 +198,30 @@ class EncoderConfig(SingleStackConfig):
             raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
         object.__setattr__(self, "labels", tuple(self.labels))
         self._check_labels()
+
+    def _check_query_stream(self) -> None:
+        check_flag("query_stream", self.query_stream)
+        if not self.query_stream:
+            return
+        if self.head != "masked_lm":
+            raise ValueError(f"query_stream needs head='masked_lm', got head={self.head!r}.")
+        if self.special_ids.mask is None:
+            raise ValueError(
+                "query_stream needs special_ids with a mask, with which it is asked for tokens."
+            )
+        if self.positions != "none" or not (
+            self.relative_sinusoids or self.relative_buckets or self.rotary_base
+        ):
+            raise ValueError(
+                "a query_stream knows its places by relative positions alone: give "
+                "positions='none' and relative_sinusoids=True (the preset xlnet-tiny), "
+                f"relative_buckets or rotary_base, got positions={self.positions!r}."
+            )
+        if self.embedding_dim is not None:
+            raise ValueError(
+                "a query_stream's logits are products with embeddings as wide as the model: "
+                f"embedding_dim must be None, got {self.embedding_dim}."
+            )
 
     def _check_row_length(self) -> None:
         if self.max_row_length is None:
@@ -206,6 +263,24 @@ class EncoderConfig(SingleStackConfig):
     def embedded_dim(self) -> int:
         """Width of embeddings."""
         return self.model_dim if self.embedding_dim is None else self.embedding_dim
+
+    @property
+    def embedded_token_types(self) -> int:
+        """Number of token types that embeddings read; 0 if attention reads them or none does."""
+        return 0 if self.relative_segments else self.num_token_types
+
+    @property
+    def stack(self) -> StackConfig:
+        """The stack of blocks, whose attention reads segments if these are relative."""
+        stack = super().stack
+        blocks = [self._with_own_attention(block) for block in stack.blocks]
+        return dataclasses.replace(stack, blocks=tuple(blocks))
+
+    def _with_own_attention(self, block: BlockConfig) -> BlockConfig:
+        own: Any = block.own
+        use_bias = own.use_bias and self.attention_bias
+        fields = {"relative_segments": self.relative_segments, "use_bias": use_bias}
+        return dataclasses.replace(block, own=dataclasses.replace(own, **fields))
 
     def embedding_parameters(self) -> int:
         """Returns the number of trainable scalars beside the matrix of tokens."""
@@ -278,10 +353,11 @@ class EncoderConfig(SingleStackConfig):
         """Number of trainable scalars, counted from the papers' equations."""
         width, narrow = self.model_dim, self.embedded_dim
         norm = 2 * narrow if self.norm_kind == "layer_norm" else narrow
-        tokens = (self.vocab_size + self.num_token_types) * narrow
+        tokens = (self.vocab_size + self.embedded_token_types) * narrow
         embeddings = tokens + self.embedding_parameters()
         dense = width * width + width
-        masked = (width + 1) * narrow + norm + self.vocab_size
+        transform = (width + 1) * narrow + norm
+        masked = (width if self.query_stream else transform) + self.vocab_size
         heads = {
             None: 0,
             "masked_lm": masked,

@@ -128,6 +128,8 @@ class AttentionConfig:
         relative_bias: What is added to scores for distances.
         relative_sinusoids: Whether scores read distances as sinusoids, with a projection and two
             biases of their own (Dai et al. 2019, Transformer-XL); not with `rotary`.
+        relative_segments: Whether scores read if a key is of its query's segment, by two vectors
+            and a bias of their own (Yang et al. 2019, XLNet).
     """
 
     num_heads: int
@@ -145,6 +147,7 @@ class AttentionConfig:
     window: int | None = None
     relative_bias: RelativeBiasConfig | None = None
     relative_sinusoids: bool = False
+    relative_segments: bool = False
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -164,6 +167,7 @@ class AttentionConfig:
         check_soft_cap("attention_soft_cap", self.soft_cap)
         check_flag("additive_attention", self.additive)
         check_flag("relative_sinusoids", self.relative_sinusoids)
+        check_flag("relative_segments", self.relative_segments)
         if self.additive and (self.rotary is not None or self.relative_sinusoids):
             raise ValueError(
                 "additive_attention has no products of queries and keys, which rotary_base and "
@@ -187,8 +191,10 @@ class AttentionConfig:
         heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
         biases = self.use_bias * (heads + model_dim)
         distances = self.relative_sinusoids * (model_dim + 2) * queries
+        segments = self.relative_segments * 3 * queries
         vectors = self.additive * queries
-        return model_dim * (heads + values) + biases + distances + norms + vectors
+        further = distances + segments + norms + vectors
+        return model_dim * (heads + values) + biases + further
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

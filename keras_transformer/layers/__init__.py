@@ -5,7 +5,7 @@ from keras_transformer.layers.contextual_features import ContextualFeatures
 from keras_transformer.layers.decoder.block import DecoderBlock
 from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
-from keras_transformer.layers.encoder import Encoder, EncoderBlock
+from keras_transformer.layers.encoder.stack import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.layers.heads.classes import ChainHead, ClassHead

@@ -13,6 +13,7 @@ from keras_transformer.layers.masks import has_keys, masked_softmax, near_mask
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
+from keras_transformer.layers.variants.relative_segments import RelativeSegments
 from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
@@ -50,6 +51,11 @@ class MultiHeadAttention(Configured):
             self.distances = RelativeSinusoids(
                 config.num_heads, config.key_dim, dtype=self.dtype_policy, name="distances"
             )
+        self.segments: RelativeSegments | None = None
+        if config.relative_segments:
+            self.segments = RelativeSegments(
+                config.num_heads, config.key_dim, dtype=self.dtype_policy, name="segments"
+            )
 
     def build(self, query_shape: Any, key_shape: Any = None, value_shape: Any = None) -> None:
         """Creates the projections; the output is as wide as the query."""
@@ -79,6 +85,8 @@ class MultiHeadAttention(Configured):
         self.query_norm, self.key_norm = (self._norm(name) for name in ("query_norm", "key_norm"))
         if self.distances is not None:
             self.distances.build(query_shape)
+        if self.segments is not None:
+            self.segments.build()
         self.score_vectors = None
         if self.config.additive:
             shape = self.config.num_heads, self.config.key_dim
@@ -108,6 +116,7 @@ class MultiHeadAttention(Configured):
         training: bool | None = None,
         bias: Tensor | None = None,
         return_scores: bool = False,
+        differs: Tensor | None = None,
     ) -> Any:
         """Attends from every query to the keys that its mask allows.
 
@@ -122,6 +131,9 @@ class MultiHeadAttention(Configured):
             bias: Added to the scores; broadcasts to `(batch, heads, target_length,
                 source_length)`.
             return_scores: Whether to return the scores too, of which softmax makes the weights.
+            differs: Boolean `(batch, 1, target_length, source_length)`, True where a key is of
+                another segment than the query; None for one segment. Read by relative segments
+                only.
 
         Returns:
             `(batch, target_length, model_dim)`, zeros if a query has no key at all; with
@@ -138,6 +150,7 @@ class MultiHeadAttention(Configured):
             training,
             bias=bias,
             return_scores=return_scores,
+            differs=differs,
         )
 
     def project_queries(self, query: Tensor, first_place: Tensor | int = 0) -> Tensor:
@@ -182,6 +195,7 @@ class MultiHeadAttention(Configured):
         first_place: Tensor | int = 0,
         bias: Tensor | None = None,
         return_scores: bool = False,
+        differs: Tensor | None = None,
     ) -> Any:
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
@@ -195,11 +209,13 @@ class MultiHeadAttention(Configured):
             keep_mask = near if keep_mask is None else ops.logical_and(keep_mask, near)
         scale = self.config.key_dim**-0.5 if self.config.scale else 1
         further = None
+        if self.segments is not None and differs is not None:
+            further = self.segments(queries, differs) * scale
         if self.distances is not None:
-            queries, further = self.distances(
+            queries, of_distances = self.distances(
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place
             )
-            further = further * scale
+            further = _with(further, of_distances * scale)
         needs_weights = return_weights or return_scores or (training and self.config.dropout)
         if not needs_weights and self._may_fuse and can_fuse(queries, keys, values):
             added = _with(bias, further)
@@ -280,6 +296,7 @@ class MultiHeadAttention(Configured):
         training: bool | None = None,
         bias: Tensor | None = None,
         return_scores: bool = False,
+        differs: Tensor | None = None,
     ) -> Any:
         """Returns the symbolic output, and those of weights and scores where they are asked for."""
         outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)

@@ -172,20 +172,31 @@ class Stack(Configured):
     def own_mask(self, keep_mask: Tensor) -> Tensor:
         """Returns what a block takes as `keep_mask`, from `(batch, length)`."""
 
-    def all_states(self, states: Tensor, keep_mask: Tensor) -> list[Tensor]:
+    def masks(
+        self, keep_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> dict[str, Tensor | None]:
+        """Returns what a block takes as masks, by name, from two of `(batch, length)`."""
+        del token_type_ids
+        return {"keep_mask": self.own_mask(keep_mask)}
+
+    def all_states(
+        self, states: Tensor, keep_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> list[Tensor]:
         """Returns the given states and those after each block, the last ones as the call does.
 
         Args:
             states: `(batch, length, model_dim)`.
             keep_mask: Boolean `(batch, length)`, True at real tokens.
+            token_type_ids: Integer `(batch, length)`, the segments that an encoder's blocks may
+                read; None for one.
 
         Raises:
             ValueError: The blocks attend to a source.
         """
-        mask, biases = self.own_mask(keep_mask), self.attention_biases(states)
+        masks, biases = self.masks(keep_mask, token_type_ids), self.attention_biases(states)
         found = [states]
         for block, bias in zip(self.blocks, biases, strict=True):
-            found.append(block(found[-1], keep_mask=mask, bias=bias))
+            found.append(block(found[-1], **masks, bias=bias))
         return [*found[:-1], self._finish(found[-1])]
 
     def _run_block(

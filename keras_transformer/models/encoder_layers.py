@@ -8,7 +8,8 @@ from keras import ops
 
 from keras_transformer.config.embedding import feature_input
 from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS, EncoderConfig
-from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder
+from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder, VocabularyHead
+from keras_transformer.layers.encoder.two_streams import QueryStart
 from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
 from keras_transformer.layers.heads.pooler import Pooler, first_state
@@ -32,6 +33,7 @@ class EncoderLayers:
     head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None = None
     features: ContextualFeatures | None = None
+    query_start: Any = None  # QueryStart, or None
 
     @classmethod
     def make(cls, config: EncoderConfig) -> "EncoderLayers":
@@ -49,7 +51,8 @@ class EncoderLayers:
         head, features = _make_head(config, embeddings), None
         if config.features:
             features = ContextualFeatures(config.model_dim, config.dropout, name="features")
-        return cls(config, embeddings, stack, pooler, head, second, features)
+        start = QueryStart(config.dropout, name="query_start") if config.query_stream else None
+        return cls(config, embeddings, stack, pooler, head, second, features, start)
 
     def inputs(self) -> Inputs:
         """Returns new symbolic inputs."""
@@ -67,7 +70,8 @@ class EncoderLayers:
     def embed(self, inputs: Inputs) -> Tensor:
         """Returns what the first block reads: `(batch, length, model_dim)`."""
         keep = self.keep_mask(inputs)
-        states = self.embeddings(inputs["token_ids"], keep, inputs.get("token_type_ids"))
+        types = inputs.get("token_type_ids") if self.config.embedded_token_types else None
+        states = self.embeddings(inputs["token_ids"], keep, types)
         if self.features is None:
             return states
         read = range(len(self.config.features))
@@ -75,11 +79,35 @@ class EncoderLayers:
 
     def states(self, inputs: Inputs) -> Tensor:
         """Returns the last block's states: `(batch, length, model_dim)`."""
-        return self.stack(self.embed(inputs), self.keep_mask(inputs))
+        segments = {"token_type_ids": self.segments(inputs)}
+        return self.stack(self.embed(inputs), self.keep_mask(inputs), **segments)
 
     def hidden_states(self, inputs: Inputs) -> list[Tensor]:
         """Returns the embeddings' states and each block's."""
-        return self.stack.all_states(self.embed(inputs), self.keep_mask(inputs))
+        keep = self.keep_mask(inputs)
+        return self.stack.all_states(self.embed(inputs), keep, self.segments(inputs))
+
+    def segments(self, inputs: Inputs) -> Tensor | None:
+        """Returns the token types that attention reads; None if it reads none."""
+        return inputs["token_type_ids"] if self.config.relative_segments else None
+
+    def query_states(self, inputs: Inputs) -> Tensor:
+        """Returns the states of the query stream, `(batch, length, model_dim)`.
+
+        What is predicted are the places of masks, of which none reads another, or with an input
+        `order` what that names (`layers.encoder.two_streams.content_mask`).
+        """
+        if (order := inputs.get("order")) is None:
+            is_mask = ops.equal(inputs["token_ids"], self.config.special_ids.mask)
+            order = ops.cast(is_mask, "int32")
+        embedded = self.embed(inputs)
+        return self.stack(
+            embedded,
+            self.keep_mask(inputs),
+            token_type_ids=self.segments(inputs),
+            queries=self.query_start(embedded),
+            order=order,
+        )
 
     def pooled(self, states: Tensor, keep: Tensor) -> Tensor:
         """Returns what heads of whole texts read: `(batch, model_dim)`."""
@@ -94,6 +122,8 @@ class EncoderLayers:
 
     def outputs(self, inputs: Inputs) -> Any:
         """Returns the model's outputs; see `build_encoder`."""
+        if self.query_start is not None:
+            return self.head(self.query_states(inputs))
         return self.outputs_of(self.states(inputs), self.keep_mask(inputs))
 
     def outputs_of(self, states: Tensor, keep: Tensor) -> Any:
@@ -121,6 +151,10 @@ class EncoderLayers:
     def prediction_states(self, inputs: Inputs) -> Tensor:
         """Returns the states of `EncoderOnly.prediction_states`, and adds its further input."""
         self.check_chooses()
+        if self.query_start is not None:
+            inputs["places"] = ids_input("places")
+            states = self.query_states(inputs)
+            return with_one(ops.take_along_axis(states, inputs["places"][:, :, None], axis=1))
         states, keep = self.states(inputs), self.keep_mask(inputs)
         kind, of_pair = self.config.head, []
         if self.next_sentence is not None:
@@ -153,7 +187,7 @@ class _Features(keras.layers.Layer):
 def _make_embeddings(config: EncoderConfig) -> Embeddings:
     return Embeddings(
         config.vocab_size,
-        num_token_types=config.num_token_types,
+        num_token_types=config.embedded_token_types,
         name="embeddings",
         **config.embedding_arguments(),
     )
@@ -165,13 +199,15 @@ def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
     if config.head in (None, "embedding"):
         return None
     if config.head in ("masked_lm", "pretraining"):
-        head = MaskedTokenHead(
+        head: VocabularyHead = MaskedTokenHead(
             config.vocab_size,
             config.activation,
             config.norm_kind,
             config.layer_norm_epsilon,
             name="head",
         )
+        if config.query_stream:
+            head = VocabularyHead(config.vocab_size, use_bias=True, name="head")
         head.tie(embeddings.tokens)
         return head
     if config.crf:

@@ -10,11 +10,12 @@ from keras import ops
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder
+from keras_transformer.layers.encoder.two_streams import QueryStart
 from keras_transformer.layers.heads.classes import ClassHead
 from keras_transformer.layers.heads.pooler import Pooler
 from keras_transformer.models.encoder_layers import EncoderLayers
 from keras_transformer.models.family_model import FamilyModel
-from keras_transformer.models.functional import policy
+from keras_transformer.models.functional import ids_input, policy
 from keras_transformer.tensors import Tensor
 
 
@@ -61,6 +62,7 @@ class EncoderOnly(FamilyModel):
         pooler: The `Pooler`; None without.
         head: The head's layer; None for heads without weights.
         next_sentence: The second head of "pretraining"; None with any other.
+        query_start: What the query stream begins as; None without one.
         features: What adds the states of other models to the embeddings; None without.
     """
 
@@ -71,6 +73,7 @@ class EncoderOnly(FamilyModel):
     head: Any  # MaskedTokenHead, ClassHead, VectorHead or None
     next_sentence: ClassHead | None
     features: ContextualFeatures | None
+    query_start: QueryStart | None
 
     def __init__(
         self,
@@ -91,6 +94,7 @@ class EncoderOnly(FamilyModel):
         self.head = made.head
         self.next_sentence = made.next_sentence
         self.features = made.features
+        self.query_start = made.query_start
 
     @property
     def _parts(self) -> EncoderLayers:
@@ -102,6 +106,7 @@ class EncoderOnly(FamilyModel):
             self.head,
             self.next_sentence,
             self.features,
+            self.query_start,
         )
 
     # No property: Keras reads those of a model that it saves.
@@ -169,6 +174,18 @@ class EncoderOnly(FamilyModel):
         inputs = self._parts.inputs()
         outputs = self._parts.prediction_states(inputs)
         return keras.Model(inputs, outputs, name="prediction_states")
+
+    def training_states(self) -> keras.Model:
+        """Returns `prediction_states`, or with a query stream the same with a further input.
+
+        It is `order`, int32 `(batch, length)`: 0 for what all tokens read, then the rank of each
+        that is predicted.
+        """
+        if self.query_start is None:
+            return self.prediction_states
+        inputs = {**self._parts.inputs(), "order": ids_input("order")}
+        outputs = self._parts.prediction_states(inputs)
+        return keras.Model(inputs, outputs, name="training_states")
 
     @property
     def output_matrix(self) -> Tensor:

@@ -234,6 +234,11 @@ class FamilyModel(TracedOnce, keras.Model):
         """
         return load_preset(cls, Path(directory), load_weights=load_weights, dtype=dtype)
 
+    def training_states(self) -> keras.Model:
+        """Returns the part of the model that training reads: `prediction_states`."""
+        states: keras.Model = self.prediction_states
+        return states
+
     def get_config(self) -> dict[str, Any]:
         """Returns the config as plain values."""
         return {

@@ -39,6 +39,7 @@ __all__ = [
     "epochs",
     "fine_tuning",
     "nearest_preset",
+    "presets_of",
     "recipe_of",
     "round_steps",
     "unfreeze_steps",
@@ -120,6 +121,7 @@ RECIPES: dict[str, Recipe] = {
     "bert-tiny": _SMALL_TEXTS,
     "bert-base": _LARGE_TEXTS,
     "bert-large": _LARGE_TEXTS,
+    "xlnet-tiny": _SMALL_TEXTS,
     "gpt2-tiny": _SMALL_DECODERS,
     "gpt2": _LARGE_TEXTS,
     "gpt2-medium": _LARGE_TEXTS,
@@ -162,21 +164,31 @@ _CLASSIFIERS: dict[str, Recipe] = {
     "bert-base": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00003, batch_tokens=4096),
     "bert-large": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00002, batch_tokens=4096),
 }
+_CLASSIFIERS["xlnet-tiny"] = _CLASSIFIERS["bert-tiny"]
 # The widest model for which the rate of the small presets was measured, all of them pre-norm.
 _SMALL_WIDTH = 256
 
 
-def nearest_preset(family: Any, begun: Any = None) -> str:
+def presets_of(task: str, family: Any) -> list[str]:
+    """Returns the sizes that a task takes of its family; permutation-lm needs relative places."""
+    if family is TransformerConfig:
+        return list(PRESETS)
+    needs = "relative_sinusoids" if task == "permutation-lm" else None
+    return [name for name, fields in family.presets.items() if needs is None or needs in fields]
+
+
+def nearest_preset(task: str, family: Any, begun: Any = None) -> str:
     """Returns the size whose recipe a run follows that names none.
 
     Args:
-        family: The class of the config of what is trained.
+        task: What is trained.
+        family: The class of its config.
         begun: The config of the run that it starts from, whose width decides; the family's
             smallest size if there is none, or of another family.
     """
-    presets = PRESETS if family is TransformerConfig else family.presets
+    presets = presets_of(task, family)
     if not isinstance(begun, family):
-        return next(iter(presets))
+        return presets[0]
     size = max(begun.special_ids.highest + 1, 100)
 
     def distance(name: str) -> int:

@@ -128,7 +128,10 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--preset tiny is not for --task causal-lm, which takes",
         ),
         ("--preset gpt2", "--preset gpt2 is not for --task translation, which takes tiny, small"),
-        ("--train-text a.txt", "--train-text is plain text: give --task masked-lm or causal-lm."),
+        (
+            "--train-text a.txt",
+            "--train-text is plain text: give --task masked-lm, permutation-lm or causal-lm.",
+        ),
         ("--masking spans", "masking='spans' is for masked-lm, not for translation"),
         ("--model.num-layers 3", "--model.num-layers is not for --task translation."),
         ("--task causal-lm --train-text no.txt", "no such file: no.txt"),

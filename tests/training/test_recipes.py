@@ -87,7 +87,7 @@ def test_a_small_encoder_drops_more_where_all_of_it_learns_few_labels(
     task: str, adapts: bool, width: int | None
 ) -> None:
     begun = width and EncoderConfig.preset("bert-tiny", vocab_size=50, model_dim=width)
-    preset = recipes.nearest_preset(EncoderConfig, begun)
+    preset = recipes.nearest_preset("classify", EncoderConfig, begun)
     recipe = recipes.recipe_of(task, preset, has_weights=width is not None, adapts=adapts)
     drops = task == "classify" and width == 128 and not adapts
     assert recipes.dropout(recipe, begun) == (0.3 if drops else None)
@@ -97,8 +97,8 @@ def test_the_nearest_size_of_a_family_has_the_recipe_of_a_trained_model() -> Non
     sizes = {64: "bert-tiny", 448: "bert-tiny", 512: "bert-base", 2048: "bert-large"}
     for width, preset in sizes.items():
         begun = EncoderConfig(vocab_size=50, model_dim=width, num_heads=4)
-        assert recipes.nearest_preset(EncoderConfig, begun) == preset
-    assert recipes.nearest_preset(DecoderConfig, begun) == "gpt2-tiny"
+        assert recipes.nearest_preset("classify", EncoderConfig, begun) == preset
+    assert recipes.nearest_preset("causal-lm", DecoderConfig, begun) == "gpt2-tiny"
 
 
 def test_what_was_measured_on_labels_alone_is_of_classifiers_alone() -> None:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
-from keras_transformer.layers.encoder import Encoder
+from keras_transformer.layers.encoder.stack import Encoder
 from keras_transformer.layers.head import VocabularyHead
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly

@@ -16,8 +16,8 @@ class TextsToPrepare(TextFiles):
     """Which text to prepare, and where to write it.
 
     Args:
-        train_text: Single texts, one a line, for masked-lm, causal-lm and denoising, instead of
-            pairs.
+        train_text: Single texts, one a line, for masked-lm, permutation-lm, causal-lm and
+            denoising, instead of pairs.
         valid_text: Single texts for validation.
         output: Directory to write. A killed preparation continues when called again.
         tokenizer: Existing SentencePiece model or tokenizer.json, or one for the source and one for

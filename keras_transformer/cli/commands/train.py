@@ -132,7 +132,8 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
         if given[name]:
             what = "plain text" if name.endswith("text") else "of single texts"
             raise ValueError(
-                f"--{name.replace('_', '-')} is {what}: give --task masked-lm or causal-lm."
+                f"--{name.replace('_', '-')} is {what}: give --task masked-lm, permutation-lm or "
+                "causal-lm."
             )
     if given["multi_label"]:
         raise ValueError("--multi-label is for --task classify with --train-tsv.")

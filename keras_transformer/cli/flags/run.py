@@ -7,7 +7,16 @@ from typing import Literal
 from keras_transformer.cli.flags.products import Products
 from keras_transformer.text.tokenizer import ModelType, check_vocab_size
 
-TaskName = Literal["translation", "masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+TaskName = Literal[
+    "translation",
+    "masked-lm",
+    "permutation-lm",
+    "causal-lm",
+    "classify",
+    "tag",
+    "embed",
+    "denoising",
+]
 Preset = Literal[
     "tiny",
     "small",
@@ -18,6 +27,7 @@ Preset = Literal[
     "bert-tiny",
     "bert-base",
     "bert-large",
+    "xlnet-tiny",
     "gpt2-tiny",
     "gpt2",
     "gpt2-medium",
@@ -34,16 +44,17 @@ class RunOptions:
     Args:
         output: Run directory to write.
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
-            that fills in hidden tokens ("masked-lm") or a decoder that continues texts
-            ("causal-lm"); on labelled text (--train-tsv) an encoder that names the label of a text
-            ("classify"); on pairs of texts that mean the same (--train-tsv) one that gives them
-            similar vectors ("embed"); on words with tags (--train-text) one that tags words
-            ("tag"); on plain text a translation's model that restores hidden spans ("denoising").
+            that fills in hidden tokens ("masked-lm") or predicts some in random order
+            ("permutation-lm"), or a decoder that continues texts ("causal-lm"); on labelled text
+            (--train-tsv) an encoder that names the label of a text ("classify"); on pairs of texts
+            that mean the same (--train-tsv) one that gives them similar vectors ("embed"); on words
+            with tags (--train-text) one that tags words ("tag"); on plain text a translation's
+            model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
             paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
-            embed and tag bert-*; for causal-lm gpt2*, llama-tiny, lstm-tiny and
-            transformer-xl-tiny. If not given, that of --init, or the first of these. Single fields:
-            --model.*.
+            embed and tag bert-* and xlnet-tiny, which alone is for permutation-lm; for causal-lm
+            gpt2*, llama-tiny, lstm-tiny and transformer-xl-tiny. If not given, that of --init, or
+            the first of these. Single fields: --model.*.
         memory_length: Tokens that a model with relative positions remembers of what came before a
             row, as --model.memory_length (causal-lm).
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300

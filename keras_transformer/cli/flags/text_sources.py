@@ -62,7 +62,7 @@ class PlainText:
 
     Args:
         train_text: Training text, one text a line, plain or .gz, one or many files (masked-lm,
-            causal-lm); lines of word/TAG word/TAG for tag.
+            permutation-lm, causal-lm); lines of word/TAG word/TAG for tag.
         valid_text: Validation text.
         train_jsonl: Training files with a JSON object a line, plain or .gz, instead: {"text"}; for
             classify {"label", "text"}, and "second_text" for pairs; for embed {"text",

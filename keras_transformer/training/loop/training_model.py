@@ -92,7 +92,7 @@ class TrainingModel(TracedOnce, keras.Model):
 
     def states_of(self, transformer: AnyModel) -> Any:
         """Returns the part of a model whose outputs the loss reads."""
-        return transformer.prediction_states
+        return transformer.training_states()
 
     @property
     def mean_loss(self) -> keras.metrics.Mean:

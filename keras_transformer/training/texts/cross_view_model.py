@@ -88,10 +88,14 @@ class CrossViewModel(TrainingModel):
         Before the first token and behind the last one there is nothing: zeros.
         """
         ids, types = inputs["token_ids"], inputs.get("token_type_ids")
-        embedded = self.transformer.embeddings(ids, keep, types, training=True)
+        embeds_types = self.transformer.config.embedded_token_types
+        of_words = types if embeds_types else None
+        embedded = self.transformer.embeddings(ids, keep, of_words, training=True)
         before = causal_mask(ops.shape(ids)[1])
         forward, backward = (
-            self.transformer.encoder_stack(embedded, keep, training=True, visible=visible)
+            self.transformer.encoder_stack(
+                embedded, keep, training=True, visible=visible, token_type_ids=types
+            )
             for visible in (before, ops.transpose(before))
         )
         # Padding sees itself alone, and is no text.

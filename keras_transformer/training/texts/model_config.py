@@ -11,6 +11,7 @@ from keras_transformer.config.families import ModelConfig
 # Decided by the task or by the vocabulary.
 _NOT_TAKEN = {
     "head",
+    "query_stream",
     "labels",
     "features",
     "crf",

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from keras_transformer.config.checks import check_choice, check_flag
+from keras_transformer.config.checks import check_choice, check_flag, check_size
 from keras_transformer.config.decoder_only import Direction
 from keras_transformer.config.embedding import FeatureConfig
 from keras_transformer.data.sources.files import (
@@ -27,6 +27,7 @@ _OWNERS = {
     "packing": ("causal-lm",),
     "direction": ("causal-lm",),
     "next_sentence": ("masked-lm",),
+    "partial_prediction": ("permutation-lm",),
     "denoising": ("denoising",),
     "class_weights": ("classify", "tag"),
     "crf": ("tag",),
@@ -56,6 +57,7 @@ class TextOptions:
             "prefix" what follows a beginning of random length (prefix language modelling).
         next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
             BERT does: a line is a sentence, and an empty line ends a document.
+        partial_prediction: Of how many tokens permutation-lm predicts one: the K of XLNet.
         class_weights: "balanced" lets all labels of classify, or tags of tag, weigh alike in the
             loss, however many texts have them: each text by n / (labels · count), with n texts and
             count of its label. Accuracies are without weights. None: each text weighs alike.
@@ -71,8 +73,9 @@ class TextOptions:
             the whole (cross-view training). Each update then costs about four.
 
     Raises:
-        ValueError: A choice is none of those named.
-        TypeError: `next_sentence` or `crf` is not True or False.
+        ValueError: A choice is none of those named, or `partial_prediction` is below 2.
+        TypeError: `next_sentence` or `crf` is not True or False, or `partial_prediction` is not an
+            integer.
     """
 
     masking: Literal["tokens", "whole-words", "spans", "phrases"] = "tokens"
@@ -81,6 +84,7 @@ class TextOptions:
     direction: Direction | None = None
     denoising: Literal["infilling", "sentinels", "prefix"] = "infilling"
     next_sentence: bool = False
+    partial_prediction: int = 6
     class_weights: Literal["balanced"] | None = None
     crf: bool = False
     features: tuple[Path, ...] = ()
@@ -96,6 +100,7 @@ class TextOptions:
         if self.direction is not None:
             check_choice("direction", self.direction, get_args(Direction))
         check_flag("next_sentence", self.next_sentence)
+        check_size("partial_prediction", self.partial_prediction, least=2)
         check_flag("crf", self.crf)
         check_choice("feature_layers", self.feature_layers, get_args(FeatureLayers))
 

@@ -23,6 +23,7 @@ from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
 from keras_transformer.data.objectives.objective import Objective
+from keras_transformer.data.objectives.permutation import Permutation
 from keras_transformer.data.objectives.phrases import PhraseTree
 from keras_transformer.data.objectives.prefix_continuation import PrefixContinuation
 from keras_transformer.data.objectives.same_meaning import SameMeaning
@@ -41,7 +42,9 @@ from keras_transformer.text.subwords.interface import words_in_text
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.texts.options import TextOptions
 
-TextTaskName = Literal["masked-lm", "causal-lm", "classify", "tag", "embed", "denoising"]
+TextTaskName = Literal[
+    "masked-lm", "permutation-lm", "causal-lm", "classify", "tag", "embed", "denoising"
+]
 AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus | PreparedCorpus
 
 
@@ -111,6 +114,20 @@ def _mask(
 
 def _masked_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
     return {"head": "pretraining" if options.next_sentence else "masked_lm", "labels": ()}
+
+
+def _permutation(tokenizer: Tokenizer, config: EncoderConfig, options: TextOptions) -> Permutation:
+    return Permutation(config.special_ids, config.num_token_types > 1, options.partial_prediction)
+
+
+def _permute(
+    texts: Texts, tokenizer: Tokenizer, config: EncoderConfig, length: int, options: TextOptions
+) -> EncodedTexts:
+    return encode_for_encoder(texts, tokenizer, _permutation(tokenizer, config, options), length)
+
+
+def _query_head(corpus: TextCorpus, options: TextOptions) -> dict[str, Any]:
+    return {"head": "masked_lm", "query_stream": True, "labels": ()}
 
 
 def _next_token(tokenizer: Tokenizer, config: DecoderConfig, options: TextOptions) -> Objective:
@@ -221,6 +238,13 @@ KINDS: dict[str, TextKind] = {
         _masked_head,
         _mask,
         objective=_masked_tokens,
+        has_mask=True,
+    ),
+    "permutation-lm": TextKind(
+        EncoderConfig,
+        _query_head,
+        _permute,
+        objective=_permutation,
         has_mask=True,
     ),
     "causal-lm": TextKind(

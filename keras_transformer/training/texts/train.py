@@ -51,7 +51,8 @@ def train_texts(
     """Trains a model on single texts.
 
     Args:
-        task: "masked-lm" trains an encoder to fill in hidden tokens, "causal-lm" a decoder to
+        task: "masked-lm" trains an encoder to fill in hidden tokens, "permutation-lm" one to
+            predict some in random order, "causal-lm" a decoder to
             continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
             name the tag of each word, "embed" one to give texts that mean the same similar
             vectors; "denoising" trains an encoder and a decoder to restore what is hidden of texts.
@@ -108,7 +109,7 @@ def train_texts(
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
     trained = start.run.load_config() if start.run else None
-    size = preset or nearest_preset(kind.family, trained)
+    size = preset or nearest_preset(task, kind.family, trained)
     if recipe is None:
         recipe = recipe_of(
             task,

@@ -34,7 +34,7 @@ def encode(task: str, texts: Any, **options: Any) -> EncodedTexts:
     head = {} if kind.family is DecoderConfig else kind.head(SimpleNamespace(train=texts), asked)
     size, special_ids = tokenizer.vocab_size, tokenizer.special_ids
     config = kind.family.preset(
-        nearest_preset(kind.family), vocab_size=size, special_ids=special_ids, **head
+        nearest_preset(task, kind.family), vocab_size=size, special_ids=special_ids, **head
     )
     return kind.encode(texts, tokenizer, config, 32, asked)
 
@@ -53,6 +53,7 @@ def flat(batch: Any) -> list[np.ndarray]:
         ),
         pytest.param("masked-lm", PLAIN.train, {"masking": "spans"}, marks=pytest.mark.exhaustive),
         ("masked-lm", DOCUMENTS.train, {"next_sentence": True}),
+        ("permutation-lm", PLAIN.train, {}),
         ("causal-lm", PLAIN.train, {"packing": "stream"}),
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),

@@ -1,0 +1,1 @@
+"""The encoder: its stack of blocks, and the two streams of permutation language models."""
