@@ -49,7 +49,7 @@ test-all: test
 oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
 	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
-	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks/transfo_xl
+	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
@@ -57,6 +57,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.pytorch_files tests/fixtures/pytorch
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
 	$(ORACLES)/bin/python -m tools.oracles.chains tests/fixtures/chains
+	$(ORACLES)/bin/python -m tools.oracles.adaptive_softmax tests/fixtures/adaptive_softmax.npz
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
 	$(BIN)/python -m tools.oracles.exports tests/fixtures $(ORACLES)/exports
 	$(ORACLES)/bin/python -m tools.oracles.leaving tests/fixtures $(ORACLES)/exports

@@ -14,6 +14,8 @@ from typing import Any
 PACKAGE = "keras_transformer"
 # Where each class stands that `register_keras_serializable(PACKAGE)` decorates.
 HOMES = {
+    "AdaptiveEmbedding": "layers.tokens.adaptive",
+    "AdaptiveSoftmax": "layers.heads.adaptive_softmax",
     "ChainHead": "layers.heads.classes",
     "ClassHead": "layers.heads.classes",
     "ContextualFeatures": "layers.contextual_features",

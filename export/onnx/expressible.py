@@ -11,7 +11,7 @@ from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.stack import StackConfig
 from keras_transformer.config.transformer import TransformerConfig
-from keras_transformer.export.onnx.heads import of_encoders, vocabulary
+from keras_transformer.export.onnx.heads import adaptive, of_encoders, vocabulary
 from keras_transformer.export.onnx.layers import embedding, norms, recurrence, stack
 from keras_transformer.export.onnx.layers.attention import distances, kinds, relative, rotary
 
@@ -25,6 +25,7 @@ EMITTERS = (
     norms,
     embedding,
     vocabulary,
+    adaptive,
     of_encoders,
 )
 

@@ -85,6 +85,8 @@ class BlockOptions:
         relative_sinusoids: Whether the scores of self-attention read the distance of a key from its
             query as sinusoids, with a projection and two biases of their own in each block (Dai et
             al. 2019, Transformer-XL); not with `rotary_base`.
+        farthest_distance: What these sinusoids read in place of larger distances; None for no
+            bound.
         block_pattern: For each block of a pattern that the layers of a stack repeat, its own values
             of options among `VARYING`, by name; empty if all blocks are alike.
         block_groups: Groups of blocks, each of which serves an equal part of a stack's layers, one
@@ -123,6 +125,7 @@ class BlockOptions:
     relative_per_block: bool = False
     relative_max_distance: int = 128
     relative_sinusoids: bool = False
+    farthest_distance: int | None = None
     block_pattern: tuple[Mapping[str, Any], ...] = dataclasses.field(
         default=(), hash=False, metadata={"flag": False}
     )
@@ -215,6 +218,7 @@ class BlockOptions:
             window=self.window,
             relative_bias=self._relative_bias(),
             relative_sinusoids=self.relative_sinusoids,
+            farthest_distance=self.farthest_distance,
         )
         return BlockConfig(
             own=RecurrenceConfig(kind=recurrence, use_bias=self.use_bias) if recurrence else own,

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, ClassVar, Literal, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size, check_soft_cap
+from keras_transformer.config.embedding import Cluster, clusters_of
 from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import AttentionConfig, BlockConfig, NormPlacement, StackConfig
@@ -22,6 +23,11 @@ class DecoderConfig(SingleStackConfig):
         logit_bias: Whether each logit has a trained bias.
         final_logit_soft_cap: What bounds logits z, biases included, as final_logit_soft_cap ·
             tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
+        cutoffs: Ids, in rising order, each of which begins a cluster of rarer ids: a prediction
+            chooses among the ids before the first and the clusters, then an id of the cluster
+            (Grave et al. 2017), and embeddings are as wide (Baevski and Auli 2018). Empty for one
+            matrix of all ids. Vocabularies begin with the most frequent tokens.
+        div_value: How many times narrower vectors are in each cluster than in the one before.
         direction: "forward" for a model that predicts each token of a text from those before it,
             "backward" for one that reads texts from the end (Peters et al. 2018).
         recurrence: What the blocks have in place of self-attention: "lstm", long short-term memory,
@@ -105,6 +111,8 @@ class DecoderConfig(SingleStackConfig):
     tied_head: bool = True
     logit_bias: bool = False
     final_logit_soft_cap: float | None = None
+    cutoffs: tuple[int, ...] = dataclasses.field(default=(), metadata={"flag": False})
+    div_value: int = 4
     direction: Direction = "forward"
     recurrence: Literal["lstm"] | None = None
     memory_length: int | None = None
@@ -114,6 +122,7 @@ class DecoderConfig(SingleStackConfig):
         check_flag("tied_head", self.tied_head)
         check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
+        self._check_cutoffs()
         check_choice("direction", self.direction, get_args(Direction))
         if self.recurrence is not None:
             check_choice("recurrence", self.recurrence, ("lstm",))
@@ -135,6 +144,23 @@ class DecoderConfig(SingleStackConfig):
                     "memory_length is of what stands before a text's segments, which "
                     "direction='backward' has not read: leave one of them out."
                 )
+
+    def _check_cutoffs(self) -> None:
+        given: Any = self.cutoffs
+        if not isinstance(given, list | tuple):
+            raise TypeError(f"cutoffs must be a sequence of ids, got {given!r}.")
+        object.__setattr__(self, "cutoffs", tuple(given))
+        _ = self.clusters
+        if given and self.final_logit_soft_cap is not None:
+            raise ValueError(
+                f"final_logit_soft_cap={self.final_logit_soft_cap} does not go with cutoffs, whose "
+                "logits are of several softmaxes: leave one of them out."
+            )
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The parts of the vocabulary; one of all ids without `cutoffs`."""
+        return clusters_of(self.vocab_size, self.model_dim, self.cutoffs, self.div_value)
 
     @property
     def reads_backward(self) -> bool:
@@ -178,16 +204,30 @@ class DecoderConfig(SingleStackConfig):
             return None
         return max((one.window or 1) - 1 for one in attention)
 
+    def embedding_arguments(self) -> dict[str, Any]:
+        """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
+        adaptive = {"cutoffs": self.cutoffs, "div_value": self.div_value} if self.cutoffs else {}
+        return {**super().embedding_arguments(), **adaptive}
+
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the papers' equations."""
-        tokens = (2 - self.tied_head) * self.vocab_size * self.model_dim
-        embeddings = tokens + self.embedding_parameters()
         return (
-            embeddings
+            self._token_parameters()
+            + self.embedding_parameters()
             + self.stack.parameter_count(self.model_dim)
-            + self.logit_bias * self.vocab_size
         )
+
+    def _token_parameters(self) -> int:
+        """Returns the number of trainable scalars of tokens and of the head."""
+        biases = self.logit_bias * self.vocab_size
+        if not self.cutoffs:
+            return (2 - self.tied_head) * self.vocab_size * self.model_dim + biases
+        tokens = sum(one.width * (one.size + self.model_dim) for one in self.clusters)
+        first = self.clusters[0].width
+        choices = len(self.cutoffs) * (first + self.logit_bias)
+        own = first * self.model_dim if self.tied_head else tokens
+        return tokens + own + choices + biases
 
 
 def _with_window(block: BlockConfig, window: int) -> BlockConfig:

@@ -3,8 +3,9 @@ other models may add to them.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.checks import check_choice, check_flag, check_size
@@ -32,6 +33,52 @@ class FeatureConfig:
     def __post_init__(self) -> None:
         check_size("num_layers", self.num_layers)
         check_size("width", self.width)
+
+
+class Cluster(NamedTuple):
+    """Ids of about the same frequency, whose vectors have one width."""
+
+    begin: int
+    size: int
+    width: int
+
+
+def clusters_of(
+    vocab_size: int, model_dim: int, cutoffs: Sequence[int], div_value: int
+) -> tuple[Cluster, ...]:
+    """Divides a vocabulary, the most frequent ids first (Grave et al. 2017).
+
+    Args:
+        vocab_size: Number of ids.
+        model_dim: Width of vectors in the first cluster.
+        cutoffs: The first id of each cluster but the first.
+        div_value: How many times narrower vectors are in each cluster than in the one before.
+
+    Raises:
+        ValueError: A cutoff is out of order or of the vocabulary, or a width would be below 1.
+        TypeError: A number is no integer.
+
+    Example:
+        >>> clusters_of(10_000, 128, [2000], div_value=4)
+        (Cluster(begin=0, size=2000, width=128), Cluster(begin=2000, size=8000, width=32))
+    """
+    for cutoff in cutoffs:
+        check_size("each of cutoffs", cutoff)
+    check_size("div_value", div_value)
+    edges = [0, *cutoffs, vocab_size]
+    if any(one >= other for one, other in itertools.pairwise(edges)):
+        raise ValueError(
+            f"cutoffs must rise and be smaller than the vocabulary of {vocab_size} ids, got "
+            f"{', '.join(map(str, cutoffs))}."
+        )
+    widths = [model_dim // div_value**number for number in range(len(edges) - 1)]
+    if not widths[-1]:
+        raise ValueError(
+            f"div_value={div_value} leaves vectors of width 0 to the last of {len(widths)} "
+            f"clusters, of model_dim={model_dim}: lower div_value, or give fewer cutoffs."
+        )
+    sizes = (end - begin for begin, end in itertools.pairwise(edges))
+    return tuple(map(Cluster, edges[:-1], sizes, widths))
 
 
 def feature_input(number: int) -> str:

@@ -130,6 +130,8 @@ class AttentionConfig:
             biases of their own (Dai et al. 2019, Transformer-XL); not with `rotary`.
         relative_segments: Whether scores read if a key is of its query's segment, by two vectors
             and a bias of their own (Yang et al. 2019, XLNet).
+        farthest_distance: What these sinusoids read in place of larger distances; None for no
+            bound.
     """
 
     num_heads: int
@@ -148,6 +150,7 @@ class AttentionConfig:
     relative_bias: RelativeBiasConfig | None = None
     relative_sinusoids: bool = False
     relative_segments: bool = False
+    farthest_distance: int | None = None
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -175,6 +178,12 @@ class AttentionConfig:
             )
         if self.window is not None:
             check_size("window", self.window)
+        if self.farthest_distance is not None:
+            check_size("farthest_distance", self.farthest_distance)
+            if not self.relative_sinusoids:
+                raise ValueError(
+                    f"farthest_distance={self.farthest_distance} needs relative_sinusoids=True."
+                )
         if self.rotary is not None and self.relative_sinusoids:
             raise ValueError(
                 "relative_sinusoids stand in place of rotary positions: rotary_base must be None, "

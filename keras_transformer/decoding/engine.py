@@ -357,8 +357,8 @@ class KerasGenerationEngine(SearchingEngine):
         self, token_ids: Tensor, labels: Tensor, memory: Memory
     ) -> tuple[Tensor, Memory]:
         states, memory = self._model.read_on(token_ids, memory, training=False)
-        if self.config.logit_bias:
-            states = states[..., :-1]  # The head adds its biases by itself.
+        # Without the feature of 1: the head adds its biases by itself.
+        states = states[..., : self.config.model_dim]
         return _of_labels(self._model.head(states), labels), memory
 
     def _log_probabilities(self, token_ids: Tensor, labels: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder.stack import Encoder, EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.head import VocabularyHead
+from keras_transformer.layers.heads.adaptive_softmax import AdaptiveSoftmax
 from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.layer_mix import LayerMix
 from keras_transformer.layers.heads.linear_chain_crf import LinearChainCRF
@@ -19,11 +20,14 @@ from keras_transformer.layers.recurrences.lstm import LSTM
 from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.tokens.adaptive import AdaptiveEmbedding
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 __all__ = [
     "LSTM",
     "SSRU",
+    "AdaptiveEmbedding",
+    "AdaptiveSoftmax",
     "ChainHead",
     "ClassHead",
     "ContextualFeatures",

@@ -48,9 +48,8 @@ class MultiHeadAttention(Configured):
         super().__init__(config, **kwargs)
         self.distances: RelativeSinusoids | None = None
         if config.relative_sinusoids:
-            self.distances = RelativeSinusoids(
-                config.num_heads, config.key_dim, dtype=self.dtype_policy, name="distances"
-            )
+            sizes = config.num_heads, config.key_dim, config.farthest_distance
+            self.distances = RelativeSinusoids(*sizes, dtype=self.dtype_policy, name="distances")
         self.segments: RelativeSegments | None = None
         if config.relative_segments:
             self.segments = RelativeSegments(

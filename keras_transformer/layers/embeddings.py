@@ -2,6 +2,7 @@
 sections 3.4, 3.5 and 5.4). Only this layer adds a token to a position.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -11,6 +12,7 @@ from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.positions import LearnedPositions, Positions, SinusoidalPositions
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
+from keras_transformer.layers.tokens.adaptive import AdaptiveEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.layer_norm import LayerNorm
 from keras_transformer.tensors import Tensor
@@ -34,9 +36,12 @@ class Embeddings(Composite):
         scale: Whether tokens are multiplied by √model_dim.
         projected_dim: Width that a linear layer with a bias gives to the result (Lan et al. 2019);
             None without one.
+        cutoffs: Where clusters of rarer ids begin, whose vectors are narrower, as for
+            `AdaptiveEmbedding`; empty for one matrix of all ids.
+        div_value: As there.
 
     Attributes:
-        tokens: The `TokenEmbedding`; another layer may share it.
+        tokens: The `TokenEmbedding`, which another layer may share, or `AdaptiveEmbedding`.
         positions: `SinusoidalPositions` or `LearnedPositions`; None without positions.
         token_types: A `TokenEmbedding` without scale; None without token types.
         layer_norm: The normalisation of the sum; None without.
@@ -63,6 +68,8 @@ class Embeddings(Composite):
         norm_epsilon: float | None = None,
         scale: bool = True,
         projected_dim: int | None = None,
+        cutoffs: Sequence[int] = (),
+        div_value: int = 4,
         **kwargs: Any,
     ) -> None:
         if num_token_types < 0:
@@ -79,8 +86,10 @@ class Embeddings(Composite):
         self.norm_epsilon = norm_epsilon
         self.scale = scale
         self.projected_dim = projected_dim
+        self.cutoffs = tuple(cutoffs)
+        self.div_value = div_value
         policy = self.dtype_policy
-        self.tokens = TokenEmbedding(vocab_size, model_dim, scale, dtype=policy, name="tokens")
+        self.tokens = self._make_tokens()
         self.positions = self._make_positions()
         self.token_types: TokenEmbedding | None = None
         if num_token_types:
@@ -99,6 +108,13 @@ class Embeddings(Composite):
                 dtype=policy,
                 name="projection",
             )
+
+    def _make_tokens(self) -> Any:
+        size, named = (self.vocab_size, self.model_dim), {"dtype": self.dtype_policy}
+        if not self.cutoffs:
+            return TokenEmbedding(*size, self.scale, name="tokens", **named)
+        divided = self.cutoffs, self.div_value
+        return AdaptiveEmbedding(*size, *divided, self.scale, name="tokens", **named)
 
     def _make_positions(self) -> Positions | None:
         arguments = {
@@ -218,6 +234,8 @@ class Embeddings(Composite):
             "norm_epsilon": self.norm_epsilon,
             "scale": self.scale,
             "projected_dim": self.projected_dim,
+            "cutoffs": list(self.cutoffs),
+            "div_value": self.div_value,
         }
 
     def compute_output_shape(

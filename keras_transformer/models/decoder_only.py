@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_transformer.config.decoder_only import DecoderConfig
-from keras_transformer.layers import Decoder, Embeddings, VocabularyHead
+from keras_transformer.layers import AdaptiveSoftmax, Decoder, Embeddings, VocabularyHead
 from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.layers.masks import padding_mask, target_padding_mask
 from keras_transformer.models.decoding_steps import DecodingSteps
@@ -54,7 +54,7 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
     config_class = DecoderConfig
     embeddings: Embeddings
     decoder_stack: Decoder
-    head: VocabularyHead
+    head: VocabularyHead | AdaptiveSoftmax
 
     def __init__(
         self, config: DecoderConfig, dtype_policy: str | None = None, **kwargs: Any
@@ -64,12 +64,7 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
                 config.vocab_size, name="embeddings", **config.embedding_arguments()
             )
             stack = Decoder(config.stack, name="decoder")
-            head = VocabularyHead(
-                config.vocab_size,
-                config.logit_bias,
-                soft_cap=config.final_logit_soft_cap,
-                name="head",
-            )
+            head = _head(config)
             if config.tied_head:
                 head.tie(embeddings.tokens)
             inputs = {"token_ids": ids_input("token_ids")}
@@ -85,13 +80,18 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         """The model without its head: from the same inputs to states `(batch, length, model_dim)`.
 
         It shares this model's weights. With biases of the logits, the states have one feature
-        more, 1.
+        more, 1, unless there are cutoffs.
         """
         inputs = {"token_ids": ids_input("token_ids")}
         states = _states(self.config, self.embeddings, self.decoder_stack, **inputs)
-        if self.config.logit_bias:
+        if self._has_one:
             states = with_one(states)
         return keras.Model(inputs, states, name="prediction_states")
+
+    @property
+    def output_matrix(self) -> Any:
+        """As `DecodingSteps.output_matrix`; with cutoffs the head's softmaxes."""
+        return self.head.softmaxes if self.config.cutoffs else super().output_matrix
 
     def empty_memory(self, rows: Tensor | int) -> Memory:
         """Returns the memory of nothing, for the first segments of a batch's texts.
@@ -128,7 +128,7 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         keep = padding_mask(token_ids, self.config.special_ids.pad)
         states = self.embeddings(token_ids, keep, training=training)
         states, memory = self.decoder_stack.read_on(states, keep, memory, training)
-        return with_one(states) if self.config.logit_bias else states, memory
+        return with_one(states) if self._has_one else states, memory
 
     def states_of_layers(self, token_ids: Tensor) -> list[Tensor]:
         """Returns the states of the embeddings and of each block, the last ones after the final
@@ -147,8 +147,20 @@ class DecoderOnly(DecodingSteps, ContinuesPrompts):
         """Makes training keep only the inputs of blocks from now on and compute the rest again."""
         self.decoder_stack.recompute = recompute
 
+    @property
+    def _has_one(self) -> bool:
+        """Whether states have a feature more, for biases that are a column of the head's matrix."""
+        return self.config.logit_bias and not self.config.cutoffs
+
     def _decoder_embeddings(self) -> Embeddings:
         return self.embeddings
+
+
+def _head(config: DecoderConfig) -> Any:
+    size, bias = config.vocab_size, config.logit_bias
+    if config.cutoffs:
+        return AdaptiveSoftmax(size, config.cutoffs, config.div_value, bias, name="head")
+    return VocabularyHead(size, bias, soft_cap=config.final_logit_soft_cap, name="head")
 
 
 def _states(

@@ -87,10 +87,19 @@ EMBEDDINGS = {
     "norm_epsilon": None,
     "scale": True,
     "projected_dim": None,
+    "cutoffs": [],
+    "div_value": 4,
 }
 # A second word tells apart the forms of a layer.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "TokenEmbedding": {"vocab_size": 11, "model_dim": 6, "scale": True},
+    "AdaptiveEmbedding": {
+        "vocab_size": 11,
+        "model_dim": 6,
+        "cutoffs": [3, 7],
+        "div_value": 2,
+        "scale": True,
+    },
     "SinusoidalPositions": {"model_dim": 6, "offset": 1, "layout": "halves"},
     "SinusoidalPositions of Marian": {"model_dim": 6, "offset": 0, "layout": "tensor2tensor"},
     "LearnedPositions": {"model_dim": 6, "max_positions": 9, "offset": 2},
@@ -129,6 +138,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "use_bias": True,
         "tied": False,
         "soft_cap": 0.5,
+    },
+    "AdaptiveSoftmax": {
+        "vocab_size": 6,
+        "cutoffs": [2, 4],
+        "div_value": 2,
+        "use_bias": True,
+        "tied": False,
     },
     "ClassHead": {"num_classes": 6, "dropout": 0.2},
     "ChainHead": {"num_classes": 6, "dropout": 0.2, "forbidden": [[0, 1], [6, 2]]},
@@ -173,6 +189,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 # What each call takes: "ids" and "mask" are (batch, length), "states" (batch, length, 6).
 CALLS: dict[str, dict[str, str]] = {
     "TokenEmbedding": {"inputs": "ids"},
+    "AdaptiveEmbedding": {"inputs": "ids"},
     "SinusoidalPositions": {"keep_mask": "mask"},
     "LearnedPositions": {"keep_mask": "mask"},
     "MultiHeadAttention": {"query": "states", "key": "source"},
@@ -183,6 +200,7 @@ CALLS: dict[str, dict[str, str]] = {
     "Residual": {"states": "states", "outputs": "states"},
     "Embeddings": {"ids": "ids", "keep_mask": "mask"},
     "VocabularyHead": {"states": "states"},
+    "AdaptiveSoftmax": {"states": "states"},
     "ClassHead": {"states": "states"},
     "ChainHead": {"states": "states"},
     "MaskedTokenHead": {"states": "states"},

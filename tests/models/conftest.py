@@ -124,6 +124,7 @@ DECODERS: list[dict[str, Any]] = [
         "block_groups": 2,
     },
     {**MODERN, **NO_POSITIONS, "layer_norm_epsilon": 1e-6},
+    {"cutoffs": (5, 11), "div_value": 2, "logit_bias": True},
 ]
 
 

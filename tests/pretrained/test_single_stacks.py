@@ -45,6 +45,7 @@ DECODERS = (
     "gemma3",
     "mistral",
     "transfo_xl",
+    "transfo_xl_adaptive",
 )
 
 

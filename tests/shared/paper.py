@@ -267,11 +267,34 @@ class Paper:
     @classmethod
     def logits(cls, head: Any, states: np.ndarray) -> np.ndarray:
         """Section 3.4's final linear layer: own or tied, with a bias or without."""
+        if hasattr(head, "softmaxes"):
+            return cls.adaptive_softmax(head, states)
         matrix = head.linear.kernel if head.tokens is None else np.transpose(head.tokens.matrix)
         logits = states @ np.asarray(matrix, np.float64)
         if head.bias is not None:
             logits = logits + np.asarray(head.bias, np.float64)
         return Paper.soft_capped(logits, head.soft_cap)
+
+    @classmethod
+    def adaptive_softmax(cls, head: Any, states: np.ndarray) -> np.ndarray:
+        """Grave et al. 2017, section 4.3: log-probabilities, id by id."""
+
+        def of(number: int) -> np.ndarray:
+            _, *weights = head.softmaxes[number]
+            projection, matrix, bias = (
+                0.0 if one is None else np.asarray(one, np.float64) for one in weights
+            )
+            exponentials = np.exp(states @ projection @ matrix.T + bias)
+            return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+        edges, first = [*head.cutoffs, head.vocab_size], of(0)
+        found = []
+        for word in range(head.vocab_size):
+            cluster = sum(word >= edge for edge in edges)
+            chosen = word if not cluster else head.cutoffs[0] + cluster - 1
+            within = of(cluster)[..., word - edges[cluster - 1]] if cluster else 1.0
+            found.append(np.log(first[..., chosen] * within))
+        return np.stack(found, axis=-1)
 
     @staticmethod
     def positions(length: int, model_dim: int, layout: str = "interleaved") -> np.ndarray:

@@ -1,5 +1,5 @@
-"""Makes a tiny random Transformer-XL with Hugging Face transformers, in its files, and writes what
-it computes in segments with memory beside them.
+"""Makes two tiny random Transformer-XLs with Hugging Face transformers, one of them with adaptive
+input and softmax, in their files, and writes what they compute in segments with memory beside them.
 Needs PyTorch and transformers 4.57, the last to have it.
 """
 
@@ -19,17 +19,20 @@ from tools.oracles.translators import randomize
 from tools.oracles.vocabularies import byte_level
 
 SEGMENTS, MEMORY, NEW_TOKENS = 3, 6, 12
+# As published, in small: clusters of rarer ids, and distances that count alike from one on.
+FORMS: dict[str, dict[str, Any]] = {
+    "transfo_xl": {"cutoffs": [], "div_val": 1, "clamp_len": -1},
+    "transfo_xl_adaptive": {"cutoffs": [60, 150, 280], "div_val": 2, "clamp_len": 4},
+}
 
 
-def make(path: Path) -> tuple[Any, Any]:
+def make(path: Path, form: dict[str, Any]) -> tuple[Any, Any]:
     """Returns a model and its tokenizer, whose files it writes."""
     ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
     tokenizer = byte_level(pairs(TRAINING)[0], BYTE_LEVEL, ["<|endoftext|>"], **ends)
     tokenizer.save_pretrained(path)
     config = transformers.TransfoXLConfig(
         vocab_size=len(tokenizer),
-        cutoffs=[],
-        div_val=1,
         d_model=WIDTH,
         d_embed=WIDTH,
         d_inner=HIDDEN,
@@ -37,9 +40,9 @@ def make(path: Path) -> tuple[Any, Any]:
         d_head=WIDTH // HEADS,
         n_layer=LAYERS,
         mem_len=MEMORY,
-        clamp_len=-1,
         bos_token_id=0,
         eos_token_id=0,
+        **form,
     )
     return transformers.TransfoXLLMHeadModel(config), tokenizer
 
@@ -89,16 +92,22 @@ def continuation(model: Any, prompt: list[int], eos: int) -> list[int]:
 
 
 def main() -> None:
-    """Writes the model into the folder that the command line names."""
+    """Writes the models into folders in the one that the command line names."""
     torch.set_num_threads(1)
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    path = parser.parse_args().folder
-    path.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().folder
     # What the model's module calls torch is PyTorch but for this.
     modeling_transfo_xl.torch = SimpleNamespace(**{**vars(torch), "arange": arange})
+    for name, form in FORMS.items():
+        write(folder / name, form)
+
+
+def write(path: Path, form: dict[str, Any]) -> None:
+    """Writes a model, and what it computes."""
+    path.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    model, tokenizer = make(path)
+    model, tokenizer = make(path, form)
     randomize(model)
     model.eval().save_pretrained(path)
     texts, strings = pairs(GIVEN, start=TRAINING)[0], hostile(40)

@@ -18,6 +18,7 @@ from keras_transformer.export.onnx.graphs.readers import (
 )
 from keras_transformer.export.onnx.graphs.specs import LOGITS, graph_specs
 from keras_transformer.export.onnx.heads import candidates, listed
+from keras_transformer.export.onnx.heads.adaptive import adaptive_log_probabilities
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix, vocabulary_product
 from keras_transformer.export.onnx.layers.attention.kinds import named
@@ -30,6 +31,7 @@ from keras_transformer.export.onnx.layers.embedding import embed_sequences
 from keras_transformer.export.onnx.layers.linear import source_projection
 from keras_transformer.export.onnx.layers.recurrence import recurrent_sequence
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, first_bias
+from keras_transformer.layers import AdaptiveSoftmax, VocabularyHead
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -94,15 +96,15 @@ class OnnxRuntime(Pieces):
         """Emits one decoder step: newest tokens and caches → candidates and extended caches."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
-        states, matrix = vocabulary_product(graph, parts, states)
-        if not self.has_shortlist:
+        if self._ranks_products(parts):
+            states, matrix = vocabulary_product(graph, parts, states)
             logits, (ids, *others) = self.best_continuations(
                 graph, states, matrix, parts.head.soft_cap
             )
         else:
-            logits = self.listed_logits(graph, states, matrix)
-            chosen, *others = self.ranked(graph, logits, None)
-            ids = self.ids_at(graph, chosen)
+            logits, width = self._logits_of(graph, parts, states)
+            chosen, *others = self.ranked(graph, logits, width)
+            ids = chosen if width else self.ids_at(graph, chosen)
         graph.outputs(("candidate_ids", "candidate_values", "candidate_beams"), (ids, *others))
         graph.output(LOGITS, logits)
 
@@ -110,26 +112,17 @@ class OnnxRuntime(Pieces):
         """Emits the decoder step of greedy search, which needs neither beams nor a softmax."""
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ())
-        states, matrix = vocabulary_product(graph, parts, states)
-        if not self.has_shortlist:
-            ids = self.best_token(graph, states, matrix)
+        if self._ranks_products(parts):
+            ids = self.best_token(graph, *vocabulary_product(graph, parts, states))
         else:
-            places = self.largest(graph, self.listed_logits(graph, states, matrix), None)
-            ids = self.next_ids_at(graph, places)
+            _, _, ids = self._best_of_logits(graph, parts, states)
         graph.output("next_ids", ids)
 
     def _emit_greedy_scores(self, graph: GraphBuilder, model: Transformer | DecoderOnly) -> None:
         """Emits the decoder step of greedy search with scores."""
         parts = decoder_parts(model)
-        states, matrix = vocabulary_product(graph, parts, self.step_states(graph, parts, ()))
-        if not self.has_shortlist:
-            logits = self.logits(graph, states, matrix, parts.head.soft_cap)
-            ids = places = self.largest(graph, logits, len(matrix))
-        else:
-            logits = self.listed_logits(graph, states, matrix)
-            places = self.largest(graph, logits, None)
-            ids = self.next_ids_at(graph, places)
-        candidates.output_scored(graph, logits, places, ids)
+        found = self._best_of_logits(graph, parts, self.step_states(graph, parts, ()))
+        candidates.output_scored(graph, *found)
 
     def _emit_shortlist(self, graph: GraphBuilder, model: Transformer) -> None:
         """Emits the ids of a batch's shortlist → their weights."""
@@ -188,15 +181,37 @@ class OnnxRuntime(Pieces):
 
     def _label_scores(self, graph: GraphBuilder, parts: DecoderParts, states: str) -> str:
         """Returns the log-probabilities of labels, in their shape, from a state for each."""
-        states, matrix = vocabulary_product(graph, parts, states)
-        if not self.has_shortlist:
-            logits = self.logits(graph, states, matrix, parts.head.soft_cap)
-        else:
-            logits = self.listed_logits(graph, states, matrix)
+        logits, _ = self._logits_of(graph, parts, states)
         found = candidates.log_probabilities_of_labels(
             graph, logits, graph.reshape("labels", -1, 1)
         )
         return graph.op("Reshape", found, graph.extended_shape("labels"))
+
+    def _ranks_products(self, parts: DecoderParts) -> bool:
+        """Whether a step's logits are products with one matrix, which all ids have rows of."""
+        return not self.has_shortlist and isinstance(parts.head, VocabularyHead)
+
+    def _logits_of(
+        self, graph: GraphBuilder, parts: DecoderParts, states: str
+    ) -> tuple[str, int | None]:
+        """Returns the logits of states `(rows, model_dim)`, and their number; None if they are
+        those of a shortlist.
+        """
+        if isinstance(parts.head, AdaptiveSoftmax):
+            logits = adaptive_log_probabilities(graph, self.kernels, parts.head, states)
+            return logits, parts.head.vocab_size
+        states, matrix = vocabulary_product(graph, parts, states)
+        if self.has_shortlist:
+            return self.listed_logits(graph, states, matrix), None
+        return self.logits(graph, states, matrix, parts.head.soft_cap), len(matrix)
+
+    def _best_of_logits(
+        self, graph: GraphBuilder, parts: DecoderParts, states: str
+    ) -> tuple[str, str, str]:
+        """Returns logits, and the place and the id of each row's largest one."""
+        logits, width = self._logits_of(graph, parts, states)
+        places = self.largest(graph, logits, width)
+        return logits, places, places if width else self.next_ids_at(graph, places)
 
     def _embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
         """Embeds whole sequences without padding on the left."""

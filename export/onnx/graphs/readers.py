@@ -6,6 +6,7 @@ from keras_transformer.layers.decoder.stack import Decoder
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.encoder.stack import Encoder
 from keras_transformer.layers.head import VocabularyHead
+from keras_transformer.layers.heads.adaptive_softmax import AdaptiveSoftmax
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
@@ -45,7 +46,7 @@ class DecoderParts(NamedTuple):
 
     embeddings: Embeddings
     stack: Decoder
-    head: VocabularyHead
+    head: VocabularyHead | AdaptiveSoftmax
     ids: str
 
 

@@ -118,6 +118,8 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
     overrides = model_overrides(given["model"])
     if run.memory_length is not None:
         overrides["memory_length"] = run.memory_length
+    if run.cutoffs:
+        overrides["cutoffs"] = tuple(run.cutoffs)
     flags = TextFlags, DataOptions, RunOptions, TrainOptions, TextOptions
     with (
         flags_in_errors(*flags, model_fields=_ALL_MODEL_FIELDS),
@@ -137,8 +139,10 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             )
     if given["multi_label"]:
         raise ValueError("--multi-label is for --task classify with --train-tsv.")
-    if run.memory_length is not None:
-        raise ValueError(f"--memory-length is for --task causal-lm, not for {run.task}.")
+    for name in ("memory_length", "cutoffs"):
+        if getattr(run, name):
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is for --task causal-lm, not for {run.task}.")
     if run.preset not in (None, *PRESETS):
         raise ValueError(
             f"--preset {run.preset} is not for --task translation, which takes "

@@ -57,6 +57,9 @@ class RunOptions:
             the first of these. Single fields: --model.*.
         memory_length: Tokens that a model with relative positions remembers of what came before a
             row, as --model.memory_length (causal-lm).
+        cutoffs: Ids, in rising order, each of which begins a cluster of rarer ids with narrower
+            embeddings, for adaptive input and softmax (causal-lm; default: one matrix of all ids).
+            How much narrower: --model.div-value.
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300
             characters, 8000 at most; for the demo 2000).
         tokenizer_type: Kind of SentencePiece model; "char" has a piece for each character.
@@ -85,6 +88,7 @@ class RunOptions:
     task: TaskName = "translation"
     preset: Preset | None = None
     memory_length: int | None = None
+    cutoffs: list[int] = field(default_factory=list)
     vocab_size: int | None = None
     tokenizer_type: ModelType = "unigram"
     joint_vocabulary: bool = True

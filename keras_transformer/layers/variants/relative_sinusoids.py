@@ -26,6 +26,8 @@ class RelativeSinusoids(Composite):
     Args:
         num_heads: Heads of queries.
         key_dim: Width of queries per head.
+        farthest: What larger distances count as, and more negative ones as its negative; None for
+            themselves.
 
     Input:
         Queries `(batch, heads, queries, key_dim)`, the number of keys, and the place of the first
@@ -36,8 +38,11 @@ class RelativeSinusoids(Composite):
         queries, keys)`; neither is scaled.
     """
 
-    def __init__(self, num_heads: int, key_dim: int, **kwargs: Any) -> None:
+    def __init__(
+        self, num_heads: int, key_dim: int, farthest: int | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
+        self.farthest = farthest
         self.num_heads = num_heads
         self.key_dim = key_dim
 
@@ -71,9 +76,12 @@ class RelativeSinusoids(Composite):
             for bias in (self.content_bias, self.position_bias)
         )
         # Every distance once, the largest first: [T + S - 1].
-        farthest = first_place + ops.shape(queries)[2] - 1
+        largest = first_place + ops.shape(queries)[2] - 1
         count = ops.shape(queries)[2] + num_keys - 1
-        vectors = self.sinusoids.vectors(farthest - ops.arange(count, dtype="int32"))
+        distances = largest - ops.arange(count, dtype="int32")
+        if self.farthest is not None:
+            distances = ops.clip(distances, -self.farthest, self.farthest)
+        vectors = self.sinusoids.vectors(distances)
         keys = ops.reshape(self.linear(vectors[None])[0], (-1, self.num_heads, self.key_dim))
         keys = ops.transpose(keys, (1, 2, 0))  # [H, K, T + S - 1]
         # A copy for each row: TensorFlow on a processor gives wrong products, or writes beyond its
@@ -84,7 +92,8 @@ class RelativeSinusoids(Composite):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "num_heads": self.num_heads, "key_dim": self.key_dim}
+        sizes = {"num_heads": self.num_heads, "key_dim": self.key_dim}
+        return {**super().get_config(), **sizes, "farthest": self.farthest}
 
 
 def _by_key(scores: Tensor, num_keys: Tensor | int) -> Tensor:

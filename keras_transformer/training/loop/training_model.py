@@ -56,6 +56,13 @@ class TrainingModel(TracedOnce, keras.Model):
                 f"a model with final_logit_soft_cap ({soft_cap}) is trained without R-Drop: r_drop "
                 f"must be 0, got {r_drop}."
             )
+        cutoffs = getattr(transformer.config, "cutoffs", ())
+        for name, value in {"label_smoothing": label_smoothing, "r_drop": r_drop}.items():
+            if cutoffs and value:
+                raise ValueError(
+                    f"a model with cutoffs {cutoffs} has no logits of all ids in training: {name} "
+                    f"must be 0, got {value}."
+                )
         super().__init__(name="training", dtype=transformer.dtype_policy)
         self.transformer = transformer
         self.token_loss = token_loss

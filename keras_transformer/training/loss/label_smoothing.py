@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.tensors import Tensor
+from keras_transformer.training.loss.adaptive_cross_entropy import adaptive_cross_entropy
 from keras_transformer.training.loss.cross_entropy import (
     check_label_smoothing,
     cross_entropy,
@@ -77,8 +78,11 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     ) -> Tensor:
         """Returns the sums of `linear_cross_entropy`, of logits that a cap bounds if there is one.
 
-        Without a cap there are never logits of the whole batch.
+        Without a cap there are never logits of the whole batch. In place of a matrix there may be
+        the softmaxes of an `AdaptiveSoftmax`; labels are not smoothed then.
         """
+        if isinstance(matrix, list):
+            return adaptive_cross_entropy(states, matrix, labels, weights)
         arguments = states, matrix, labels, weights, self.label_smoothing
         if soft_cap is not None:
             return capped_cross_entropy(*arguments, soft_cap)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.text.tokenizer import Tokenizer
@@ -59,6 +60,8 @@ class InitialVectors:
     def check(self, config: ModelConfig) -> None:
         """Raises `ValueError` if the vectors are not those of a model of this config."""
         for file in filter(None, (self.source, self.target)):
+            if isinstance(config, DecoderConfig) and config.cutoffs:
+                raise ValueError("init_vectors are for one matrix of all ids: leave out cutoffs.")
             if file.dim != config.embedded_dim:
                 given = getattr(config, "embedding_dim", None)
                 name = "model_dim" if given is None else "embedding_dim"

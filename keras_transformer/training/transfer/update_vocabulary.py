@@ -74,7 +74,7 @@ def update_vocabulary(
         FileExistsError: `output` holds something.
         FileNotFoundError: The run is missing or has not finished.
         ValueError: A word cannot be added, or the run has one vocabulary and `target_words` are
-            given.
+            given, or the model has cutoffs.
     """
     place, begun = RunDirectory(Path(output)), RunDirectory(Path(run))
     check_output(place.path, is_directory=True)
@@ -105,6 +105,11 @@ def grow(model: AnyModel, source: Growth, target: Growth) -> AnyModel:
         target: How the target's grows; the same object if there is one.
     """
     config: Any = model.config
+    if getattr(config, "cutoffs", ()):
+        raise ValueError(
+            f"the model divides its ids by frequency, at cutoffs {config.cutoffs}: words that are "
+            "added, whose ids come last, need a model without cutoffs."
+        )
     sizes = {"vocab_size": source.after.vocab_size}
     if hasattr(config, "source_vocab_size"):
         sizes = {

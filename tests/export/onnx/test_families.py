@@ -186,6 +186,14 @@ DECODERS: dict[str, dict[str, Any]] = {
         "norm": "post",
         "attention_soft_cap": 0.5,
     },
+    "distances that count alike from one on": {
+        "relative_sinusoids": True,
+        "farthest_distance": 2,
+        "positions": "none",
+        "max_positions": None,
+    },
+    "clusters of ids": {"cutoffs": (10, 25), "div_value": 2, "logit_bias": True},
+    "clusters of ids, own head": {"cutoffs": (20,), "tied_head": False, "num_layers": 1},
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
     "rotary, norms on both sides": {**ROTARY, "norm": "both"},
@@ -222,6 +230,7 @@ PORTABLE = [
     "as Llama",
     "as T5's encoder",
     "as T5's decoder",
+    "clusters of ids",
 ]
 QUICK = [("embedding, first", "portable")]
 EXACT_FORMS = ("onnxruntime", "native")

@@ -85,7 +85,8 @@ CHANGED = {
     ),
 }
 # Read, and of no form that can be written.
-NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm", "transfo_xl"}
+NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm"}
+NOT_WRITTEN |= {"transfo_xl", "transfo_xl_adaptive"}
 
 
 def tensors(directory: Path) -> Tensors:

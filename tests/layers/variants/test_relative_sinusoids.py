@@ -22,12 +22,13 @@ def states(length: int) -> np.ndarray:
     return np.random.default_rng(length).standard_normal((1, length, 6)).astype("float32")
 
 
+@pytest.mark.parametrize("farthest", [None, 2])
 @pytest.mark.parametrize("first_place", [0, 3, 9])
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 7), (4, 4), (3, 8), (5, 2)])
 def test_scores_are_those_of_each_distance(
-    queries: int, keys: int, first_place: int, randomize, paper
+    queries: int, keys: int, first_place: int, farthest: int | None, randomize, paper
 ) -> None:
-    distances = RelativeSinusoids(2, 4)
+    distances = RelativeSinusoids(2, 4, farthest)
     distances.build((None, None, 6))
     randomize(distances)
     given = np.random.default_rng(0).standard_normal((3, 2, queries, 4)).astype("float32")
@@ -38,7 +39,10 @@ def test_scores_are_those_of_each_distance(
     for head in range(2):
         for i in range(queries):
             for j in range(keys):
-                key = paper.sinusoid(first_place + i - j, 6) @ kernel[:, head]
+                distance = first_place + i - j
+                if farthest is not None:
+                    distance = max(-farthest, min(distance, farthest))
+                key = paper.sinusoid(distance, 6) @ kernel[:, head]
                 expected = (given[:, head, i] + v[head]) @ key
                 np.testing.assert_allclose(found[:, head, i, j], expected, atol=2e-5)
     added = np.asarray(content) - given

@@ -105,6 +105,15 @@ def test_r_drop_has_no_form_for_capped_logits(capped: Callable[[], Any]) -> None
         TrainingModel(capped(), r_drop=5.0)
 
 
+@pytest.mark.parametrize("options", [{"label_smoothing": 0.1}, {"r_drop": 2.0}])
+def test_clusters_of_ids_have_no_form_for_losses_of_all_logits(options: dict[str, float]) -> None:
+    sizes = {"vocab_size": 40, "model_dim": 12, "num_heads": 2, "num_layers": 1}
+    model = build_decoder(DecoderConfig(**sizes, cutoffs=(10,)))
+    [name] = options
+    with pytest.raises(ValueError, match=rf"cutoffs \(10,\) has no logits .*: {name} must be 0"):
+        TrainingModel(model, **{"label_smoothing": 0.0, **options})
+
+
 @pytest.mark.exhaustive
 def test_r_drop_without_dropout_changes_nothing(
     small: Callable[..., Any], batches: tf.data.Dataset

@@ -14,7 +14,7 @@ from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.history import History
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.training.transfer.update_vocabulary import update_vocabulary
+from keras_transformer.training.transfer.update_vocabulary import Growth, grow, update_vocabulary
 
 WORDS = ["Kubernetes", "xylophone"]
 SIZES = {
@@ -109,3 +109,11 @@ def test_what_cannot_be_added_leaves_nothing(tokenizer: Tokenizer, tmp_path: Pat
     with pytest.raises(FileExistsError, match="is not empty: name another output"):
         update_vocabulary(run, run, ["new"])
     assert not (tmp_path / "more").exists()
+
+
+def test_clusters_of_ids_do_not_grow(
+    small_decoder: Callable[..., Any], masked_tokenizer: Tokenizer
+) -> None:
+    growth = Growth.by(masked_tokenizer, WORDS)
+    with pytest.raises(ValueError, match=r"at cutoffs \(20,\): words that are added"):
+        grow(small_decoder(cutoffs=(20,)), growth, growth)

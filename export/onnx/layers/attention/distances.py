@@ -12,7 +12,7 @@ from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: {"relative_sinusoids"},
+    AttentionConfig: {"relative_sinusoids", "farthest_distance"},
     # What is remembered is what caches hold; how far it reaches is a window.
     DecoderConfig: {"memory_length"},
 }
@@ -41,10 +41,11 @@ def by_distance(
         graph.op("Add", query, weight_array(bias)[:, None] * scale)
         for bias in (layer.content_bias, layer.position_bias)
     )
-    distances = graph.shared(("distances", ids), lambda: _distances(graph, ids))
+    farthest = layer.farthest
+    distances = graph.shared(("distances", ids, farthest), lambda: _distances(graph, ids, farthest))
     width = layer.sinusoids.model_dim
     vectors = graph.shared(
-        ("sinusoids of distances", width, ids),
+        ("sinusoids of distances", width, ids, farthest),
         lambda: sinusoids(graph, layer.sinusoids, distances),
     )
     # [H, D, K], so that the products of vectors are a matrix of each head.
@@ -54,10 +55,17 @@ def by_distance(
     return content, scores if ids is None else _by_key(graph, attention, scores, ids)
 
 
-def _distances(graph: GraphBuilder, ids: str | None) -> str:
+def _distances(graph: GraphBuilder, ids: str | None, farthest: int | None) -> str:
     """Returns distances, int64: of sequences of T tokens all from T - 1 to 1 - T, of one query
-    those to the places of a cache.
+    those to the places of a cache; none beyond the farthest, if there is one.
     """
+    found = _all_distances(graph, ids)
+    if farthest is None:
+        return found
+    return graph.op("Clip", found, np.int64(-farthest), np.int64(farthest))
+
+
+def _all_distances(graph: GraphBuilder, ids: str | None) -> str:
     if ids is None:
         end = graph.op("Squeeze", graph.op("Shape", "cache_key_0", start=2, end=3))
         places = graph.op("Range", np.int64(0), end, np.int64(1))

@@ -1,4 +1,4 @@
-"""Transformer-XL (Dai et al. 2019), without adaptive embeddings and softmax."""
+"""Transformer-XL (Dai et al. 2019), with adaptive embeddings and softmax or without."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, linear, norm
 
-_EMBEDDINGS, _HEAD = "transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight"
-# Rates that are computed, and a head that is tied.
-_UNREAD = ("pos_emb.inv_freq", _HEAD)
+_EMBEDDINGS, _HEAD = "transformer.word_emb.emb_", "crit.out_"
+# Rates that are computed, and what is tied.
+_UNREAD = ("pos_emb.inv_freq", f"{_HEAD}layers.", f"{_HEAD}projs.")
 
 
 def transfo_xl_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
@@ -30,18 +30,17 @@ def transfo_xl_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     """
     width, memory = fields.integer("d_model", 1024), fields.integer("mem_len", 1600, least=1)
     window = memory if fields.flag("same_length", True) else 2 * memory
-    # None of these changes what a model with one cluster computes.
-    fields.require(cutoffs=[], div_val=1, d_embed=width, pre_lnorm=False, attn_type=0, untie_r=True)
-    if window - 1 > (clamp := fields.integer("clamp_len", 1000, least=-1)) > 0:
+    fields.require(d_embed=width, pre_lnorm=False, attn_type=0, untie_r=True)
+    cutoffs = fields.sequence("cutoffs", [20_000, 40_000, 200_000])
+    # With one cluster it changes nothing.
+    div_value = fields.integer("div_val", 4, least=1)
+    if cutoffs and div_value == 1:
         raise ImportRefusedError(
-            f"{fields.path} has clamp_len={clamp}, from which on distances count alike, and tokens "
-            f"that read up to {window - 1} places before them: only larger ones are supported."
+            f"{fields.path} has cutoffs: {cutoffs!r} with div_val: 1, and only a larger one is "
+            "supported, with which each cluster has a matrix of its own."
         )
-    if _HEAD in tensors and not np.array_equal(tensors[_HEAD], tensors[_EMBEDDINGS]):
-        raise ImportRefusedError(
-            f"{tensors.origin} holds {_HEAD} that differs from the embeddings: a Transformer-XL "
-            "whose head is not tied to them is not supported."
-        )
+    _check_tied(tensors)
+    clamp = fields.integer("clamp_len", 1000, least=-1)
     return DecoderConfig(
         vocab_size=rows(fields, special_ids),
         model_dim=width,
@@ -53,6 +52,7 @@ def transfo_xl_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
         positions="none",
         max_positions=None,
         relative_sinusoids=True,
+        farthest_distance=clamp if 0 < clamp < window - 1 else None,
         memory_length=memory,
         window=window,
         activation="relu",
@@ -62,6 +62,8 @@ def transfo_xl_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
         attention_dropout=fields.number("dropatt", 0.0),
         scale_embeddings=True,
         logit_bias=True,
+        cutoffs=tuple(cutoffs),
+        div_value=div_value if cutoffs else DecoderConfig.div_value,
         special_ids=special_ids,
     )
 
@@ -79,8 +81,7 @@ class _OfDistances(Entry):
 def transfo_xl_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a Transformer-XL, whose attention has no biases but u and v."""
     del tensors
-    yield Entry(model.embeddings.tokens.matrix, _EMBEDDINGS, fill=0.0)
-    yield Entry(model.head.bias, "crit.out_layers.0.bias", fill=NEVER)
+    yield from _of_clusters(model) if model.config.cutoffs else _of_all_ids(model)
     for number, block in enumerate(model.decoder_stack.blocks):
         here = f"transformer.layers.{number}."
         own, attention = f"{here}dec_attn.", block.self_attention
@@ -97,6 +98,40 @@ def transfo_xl_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
         yield Entry(attention.distances.position_bias, f"{own}r_r_bias")
         yield from linear(block.feed_forward.hidden, f"{here}pos_ff.CoreNet.0")
         yield from linear(block.feed_forward.output_linear, f"{here}pos_ff.CoreNet.3")
+
+
+def _check_tied(tensors: Tensors) -> None:
+    """Raises `ImportRefusedError` unless the head is tied as the published ones are: to all of the
+    embeddings but the first cluster's projection.
+    """
+    for name in tensors:
+        theirs = f"{_EMBEDDINGS}{name.removeprefix(_HEAD)}"
+        may_differ = not name.startswith(_HEAD) or name.endswith((".bias", "projs.0"))
+        if not may_differ and not np.array_equal(tensors[name], tensors[theirs]):
+            raise ImportRefusedError(
+                f"{tensors.origin} holds {name} that differs from the embeddings: a Transformer-XL "
+                "whose head is not tied to them is not supported."
+            )
+
+
+def _of_all_ids(model: Any) -> Iterator[Entry]:
+    yield Entry(model.embeddings.tokens.matrix, f"{_EMBEDDINGS}layers.0.weight", fill=0.0)
+    yield Entry(model.head.bias, "crit.out_layers.0.bias", fill=NEVER)
+
+
+def _of_clusters(model: Any) -> Iterator[Entry]:
+    tokens, head = model.embeddings.tokens, model.head
+    for number, (matrix, projection) in enumerate(
+        zip(tokens.matrices, tokens.projections, strict=True)
+    ):
+        yield Entry(matrix, f"{_EMBEDDINGS}layers.{number}.weight", fill=0.0)
+        yield Entry(projection, f"{_EMBEDDINGS}projs.{number}", transposed=True)
+    yield Entry(head.projections[0], f"{_HEAD}projs.0")
+    yield Entry(head.choices, "crit.cluster_weight")
+    of_choices, *biases = head.biases
+    yield Entry(of_choices, "crit.cluster_bias")
+    for number, bias in enumerate(biases):
+        yield Entry(bias, f"{_HEAD}layers.{number}.bias", fill=NEVER)
 
 
 # By `model_type`.
