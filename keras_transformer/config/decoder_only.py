@@ -204,6 +204,10 @@ class DecoderConfig(SingleStackConfig):
             return None
         return max((one.window or 1) - 1 for one in attention)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the family and the fields as plain JSON values."""
+        return {**super().to_dict(), "cutoffs": list(self.cutoffs)}
+
     def embedding_arguments(self) -> dict[str, Any]:
         """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
         adaptive = {"cutoffs": self.cutoffs, "div_value": self.div_value} if self.cutoffs else {}
