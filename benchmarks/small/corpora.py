@@ -57,17 +57,17 @@ def rows(data: Path) -> Iterator[Row]:
         data: Folder that holds `multi30k_en_de` and `localisation_en_de`.
     """
     yield _dates(5000)
-    captions = _captions(data / "multi30k_en_de")
-    messages = {part: _messages(data / "localisation_en_de", part) for part in _PARTS}
+    pairs = captions(data)
+    shown = {part: messages(data, part) for part in _PARTS}
     for count in (300, 3000):
-        parts = {part: _head(lines, part, count) for part, lines in captions.items()}
+        parts = {part: _head(lines, part, count) for part, lines in pairs.items()}
         yield Row(f"captions {count:,}", "translation", "BLEU", **parts)
-    parts = {part: _head([line[:2] for line in messages[part]], part, 3000) for part in _PARTS}
+    parts = {part: _head([line[:2] for line in shown[part]], part, 3000) for part in _PARTS}
     yield Row("messages 3,000", "translation", "BLEU", **parts)
     for count in (300, 3000):
-        parts = {part: _head([line[:1] for line in captions[part]], part, count) for part in _PARTS}
+        parts = {part: _head([line[:1] for line in pairs[part]], part, count) for part in _PARTS}
         yield Row(f"captions {count:,}, causal-lm", "causal-lm", "perplexity", **parts)
-    for subject, lines in {"language": _languages(messages), "topic": _topics(messages)}.items():
+    for subject, lines in {"language": _languages(shown), "topic": _topics(shown)}.items():
         for count in (60, 600, 6000):
             parts = {part: _head(lines[part], part, count) for part in _PARTS}
             parts["test"] += lines["train"][-_MORE_TESTED:]
@@ -78,7 +78,7 @@ def rows(data: Path) -> Iterator[Row]:
 
 def unlabelled(data: Path) -> list[str]:
     """Returns the texts that the BERT of the rows learns from, of both languages."""
-    lines = _messages(data / "localisation_en_de", "train")[20_000:50_000]
+    lines = messages(data, "train")[20_000:50_000]
     return [text for line in lines for text in line[:2]]
 
 
@@ -126,7 +126,9 @@ def _dates(count: int) -> Row:
     )
 
 
-def _captions(folder: Path) -> dict[str, list[Line]]:
+def captions(data: Path) -> dict[str, list[Line]]:
+    """Returns the captions of each part, in English and German."""
+    folder = data / "multi30k_en_de"
     files = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
     return {
         part: list(
@@ -136,9 +138,10 @@ def _captions(folder: Path) -> dict[str, list[Line]]:
     }
 
 
-def _messages(folder: Path, part: str) -> list[Line]:
-    """Source, target and program of each message, in an order of their own."""
-    lines = [tuple(line.split("\t")) for line in _read(folder / f"{part}.tsv.gz")]
+def messages(data: Path, part: str) -> list[Line]:
+    """Returns source, target and program of each message, in an order of their own."""
+    path = data / "localisation_en_de" / f"{part}.tsv.gz"
+    lines = [tuple(line.split("\t")) for line in _read(path)]
     random.Random(_SEED).shuffle(lines)
     return lines
 

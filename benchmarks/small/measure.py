@@ -46,7 +46,7 @@ def measure(
     given |= {"seed": seed, "threads": threads}
     keras.backend.clear_session()
     started = time.process_time()
-    if main(["train", *_as_arguments({**given, **flags})]):
+    if main(["train", *as_arguments({**given, **flags})]):
         raise RuntimeError(f"{row.name} with {dict(flags)} was not trained.")
     seconds = time.process_time() - started
     record = json.loads((run / "training.json").read_text("utf-8"))
@@ -72,7 +72,7 @@ def train_bert(texts: Sequence[str], directory: Path, threads: int) -> None:
     text.write_text("".join(f"{line}\n" for line in texts), "utf-8")
     flags = {"task": "masked-lm", "train_text": text, "output": directory, "threads": threads}
     flags |= {"vocab_size": 4000, "epochs": 4, "resume": True}
-    if main(["train", *_as_arguments(flags)]):
+    if main(["train", *as_arguments(flags)]):
         raise RuntimeError("the BERT was not trained.")
 
 
@@ -85,12 +85,13 @@ def _data(row: Row, directory: Path) -> dict[str, Any]:
         texts = {f"{part}_text": directory / f"{part}.txt" for part in ("train", "valid")}
         return {"task": row.task, **texts}
     for part in ("train", "valid"):
-        _write_tsv(directory / f"{part}.tsv", getattr(row, part))
+        write_tsv(directory / f"{part}.tsv", getattr(row, part))
     files = {f"{part}_tsv": directory / f"{part}.tsv" for part in ("train", "valid")}
     return {"data": "tsv", "task": row.task, **files}
 
 
-def _write_tsv(path: Path, lines: Sequence[Line]) -> None:
+def write_tsv(path: Path, lines: Sequence[Line]) -> None:
+    """Writes fields with tabs between them, and no quotes."""
     with path.open("w", encoding="utf-8", newline="") as file:
         options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
         csv.writer(file, lineterminator="\n", **options).writerows(lines)
@@ -107,29 +108,33 @@ def _start(row: Row, bert: Path) -> dict[str, Any]:
     )
 
 
-def _as_arguments(flags: Flags) -> list[str]:
-    arguments = []
+def as_arguments(flags: Flags) -> list[str]:
+    """Returns flags as a command line has them: several values of one behind each other."""
+    arguments: list[str] = []
     for name, value in flags.items():
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
             value = str(value).lower()
-        arguments.append(flag if value == "true" else f"{flag}={value}")
+        if isinstance(value, list):
+            arguments += [flag, *map(str, value)]
+        else:
+            arguments.append(flag if value == "true" else f"{flag}={value}")
     return arguments
 
 
 def _score(row: Row, run: Path) -> float:
     """Returns the row's metric on the test set, in percent but for perplexity."""
-    model, source, target = load_run(run)
+    if row.metric in ("BLEU", "exact match"):
+        sources, references = map(list, zip(*row.test, strict=True))
+        translations = Translator.from_run(run).translate(sources, max_length=100)
+        if row.metric == "BLEU":
+            return corpus_scores(translations, references).bleu
+        return 100 * exact_match(translations, references)
+    model, source, _ = load_run(run)
     if row.metric == "accuracy":
         labels, texts = zip(*row.test, strict=True)
         found = TextEncoder(model, source, long_texts="cut").classify(list(texts))
         return 100 * sum(a == b.label for a, b in zip(labels, found, strict=True)) / len(labels)
-    if row.metric == "perplexity":
-        texts = [text for (text,) in row.test]
-        total = sum(one.log_probability for one in Generator(model, source).score(texts))
-        return math.exp(-total / sum(len(text.split()) + 1 for text in texts))
-    sources, references = map(list, zip(*row.test, strict=True))
-    translations = Translator(model, source, target).translate(sources, max_length=100)
-    if row.metric == "BLEU":
-        return corpus_scores(translations, references).bleu
-    return 100 * exact_match(translations, references)
+    texts = [text for (text,) in row.test]
+    total = sum(one.log_probability for one in Generator(model, source).score(texts))
+    return math.exp(-total / sum(len(text.split()) + 1 for text in texts))

@@ -116,19 +116,11 @@ def open_whole_text_translator(
         file=sys.stderr,
         flush=True,
     )
-    model, source_tokenizer, target_tokenizer = load_run(directory)
+    load_training()
     from keras_transformer.decoding.translator import Translator
 
-    run = RunDirectory(directory)
-    return Translator(
-        model,
-        source_tokenizer,
-        target_tokenizer,
-        training_text=run.load_training_text(),
-        min_score=run.load_min_score() if min_score is None else min_score,
-        search=run.load_search(),
-        **lines.limits,
-    )
+    chosen = lines.limits if min_score is None else {**lines.limits, "min_score": min_score}
+    return Translator.from_run(directory, **chosen)
 
 
 def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:

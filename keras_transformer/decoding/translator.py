@@ -1,11 +1,15 @@
 """`Translator`: translations of texts, with their scores, by a live Keras model."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.tokenizer import Tokenizer
@@ -82,3 +86,27 @@ class Translator(TextTranslator):
             search=search,
             letterless=letterless,
         )
+
+    @classmethod
+    def from_run(cls, directory: str | os.PathLike[str], **options: Any) -> "Translator":
+        """Opens a finished run with what it records for its translations, as the commands do: what
+        its training lines looked like, its threshold of confidence and its search.
+
+        Args:
+            directory: The run.
+            **options: Of the constructor, in place of what the run records.
+
+        Raises:
+            FileNotFoundError: A file is missing, or the run has not finished.
+            ValueError: A file is damaged, or the model is no translation's.
+
+        Example:
+            `Translator.from_run("runs/demo").translate(["Hello!"], beam_size=4)`
+        """
+        run = RunDirectory(Path(directory))
+        recorded = {
+            "training_text": run.load_training_text(),
+            "min_score": run.load_min_score(),
+            "search": run.load_search(),
+        }
+        return cls(*load_run(directory), **{**recorded, **options})

@@ -1,5 +1,7 @@
 """The Keras-side translator: against the uncached model, and what it promises about its lists."""
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,10 @@ import tensorflow as tf
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import build_transformer
+from keras_transformer.runs.finished_run import write_finished_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import TrainingText
 
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
@@ -323,3 +328,17 @@ def test_a_bfloat16_model_translates(random_model, tiny_config, tokenizer: Token
     for best, text in zip(found, TEXTS, strict=True):
         assert np.isfinite(best[0].score)
         assert bool(best[0].ids) <= bool(text.strip())
+
+
+def test_a_run_brings_what_it_records_unless_that_is_given(
+    random_model, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    lines = TrainingText(longest_source=9, sentences=(10,), letterless={"numbers": 5})
+    record = {"training_text": asdict(lines), "min_score": -2.5, "search": {"beam_size": 2}}
+    write_finished_run(
+        RunDirectory(tmp_path), random_model(norm="pre"), (tokenizer, tokenizer), record
+    )
+    opened = Translator.from_run(tmp_path)
+    assert (opened.carried, opened.min_score) == ({"marks", "symbols"}, -2.5)
+    assert opened.search == {"beam_size": 2}
+    assert Translator.from_run(tmp_path, min_score=-1.0, search={}).search == {}

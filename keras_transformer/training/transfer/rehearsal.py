@@ -77,7 +77,8 @@ def made_pairs(
     if not known:
         return []
     lengths, probabilities = [len(row) for row in known], piece_probabilities(source)
-    translator = Translator(model, source, target, max_source_length=None)
+    # What it makes of a text, not what goes around it.
+    translator = Translator(model, source, target, max_source_length=None, letterless="translate")
     limits = search_limits(known)
     pairs: list[tuple[str, str]] = []
     for _ in range(_MOST_DRAWS):
