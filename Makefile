@@ -50,6 +50,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
 	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
 	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks
+	$(ORACLES)/bin/python -m tools.oracles.xlnet tests/fixtures/xlnets
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators

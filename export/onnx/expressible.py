@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_transformer.config.block_options import BlockOptions
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.config.stack import StackConfig
 from keras_transformer.config.transformer import TransformerConfig
@@ -82,6 +83,8 @@ def not_held(
 
 def check_expressible(config: ModelConfig, target: str, precision: str) -> None:
     """Raises a ValueError that names the fields which a kind of graph does not support."""
+    if isinstance(config, EncoderConfig):
+        config.check_exported()
     fields = unsupported(config, target, precision)
     if fields:
         values = ", ".join(f"{name}={value!r}" for name, value in fields.items())

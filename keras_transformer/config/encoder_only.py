@@ -48,8 +48,8 @@ class EncoderConfig(SingleStackConfig):
             by their matrix; None for `model_dim` without such a layer.
         features: The states of other models for each word, which are mixed and added to the
             embeddings of its tokens (Peters et al. 2018, ELMo); none if empty.
-        pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x;
-            without it, x itself.
+        pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x, or
+            its last's if `special_ids` have a cls; without it, x itself.
         pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
         keep_pooler: Whether a pooler stays with a head that does not read it, untrained, for the
             models that start from these weights.
@@ -163,6 +163,11 @@ class EncoderConfig(SingleStackConfig):
                 "relative_segments are of two token types or more, got "
                 f"num_token_types={self.num_token_types}."
             )
+        if self.special_ids.cls is not None and self.num_token_types == 2:
+            raise ValueError(
+                "a cls has the third token type: special_ids with one need num_token_types=3, got "
+                "2."
+            )
         check_flag("pooler", self.pooler)
         check_flag("keep_pooler", self.keep_pooler)
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
@@ -221,6 +226,15 @@ class EncoderConfig(SingleStackConfig):
             raise ValueError(
                 "a query_stream's logits are products with embeddings as wide as the model: "
                 f"embedding_dim must be None, got {self.embedding_dim}."
+            )
+
+    def check_exported(self) -> None:
+        """Raises `ValueError` for a query stream, which no graph holds."""
+        if self.query_stream:
+            raise ValueError(
+                "an export holds no query_stream, which is for training and for masks in Keras: "
+                "train classify, tag or embed from the model (--init) and export that, or export "
+                "the encoder alone (head=None, query_stream=False)."
             )
 
     def _check_row_length(self) -> None:
@@ -327,6 +341,11 @@ class EncoderConfig(SingleStackConfig):
     def has_pooler(self) -> bool:
         """Whether the model has a pooler, be it one that its head does not read."""
         return self.pooler and (self.keep_pooler or self.reads_pooler)
+
+    @property
+    def read_place(self) -> Literal["first", "last"]:
+        """Which token heads of whole texts read: the first, or a cls behind all others."""
+        return "first" if self.special_ids.cls is None else "last"
 
     @property
     def longest_row(self) -> int | None:

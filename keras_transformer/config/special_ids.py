@@ -7,7 +7,7 @@ from typing import Any
 from keras_transformer.config.checks import check_size, make_numbers_plain
 
 # What a vocabulary may lack.
-_OPTIONAL = ("unk", "bos", "mask")
+_OPTIONAL = ("unk", "bos", "mask", "cls")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,9 +21,11 @@ class SpecialIds:
         eos: Ends a sentence.
         decoder_start: The decoder's first input; bos if None, or eos if there is no bos.
         mask: Stands for a token to be filled in; None if the vocabulary has no such piece.
+        cls: Ends the row of an encoder, behind the last eos, and is where a whole text is read
+            (XLNet); None if rows end with eos and are read at their first token.
 
     Raises:
-        ValueError: An id is negative, or two of pad, unk, bos, eos and mask are equal.
+        ValueError: An id is negative, or two of pad, unk, bos, eos, mask and cls are equal.
         TypeError: An id is not an integer.
 
     Example:
@@ -38,6 +40,7 @@ class SpecialIds:
     # None only as an argument: `__post_init__` always sets an integer.
     decoder_start: int = None  # type: ignore[assignment]
     mask: int | None = None
+    cls: int | None = None
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -59,6 +62,11 @@ class SpecialIds:
     def without_text(self) -> frozenset[int]:
         """The ids that are left out of a text."""
         return frozenset(token for token in self.to_dict().values() if token is not None)
+
+    @property
+    def row_ends(self) -> tuple[int, ...]:
+        """What ends an encoder's row: eos, and cls if there is one."""
+        return (self.eos,) if self.cls is None else (self.eos, self.cls)
 
     @property
     def substitute(self) -> int:
@@ -85,8 +93,10 @@ class SpecialIds:
         return max(self.without_text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the ids as plain JSON values; a mask only if there is one."""
+        """Returns the ids as plain JSON values; mask and cls only if there are such."""
         ids = dataclasses.asdict(self)
-        if self.mask is None:
-            del ids["mask"]
-        return ids
+        return {
+            name: token
+            for name, token in ids.items()
+            if token is not None or name not in ("mask", "cls")
+        }

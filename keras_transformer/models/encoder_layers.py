@@ -12,7 +12,7 @@ from keras_transformer.layers import ContextualFeatures, Embeddings, Encoder, Vo
 from keras_transformer.layers.encoder.two_streams import QueryStart
 from keras_transformer.layers.heads.classes import ChainHead, ClassHead
 from keras_transformer.layers.heads.masked_tokens import MaskedTokenHead
-from keras_transformer.layers.heads.pooler import Pooler, first_state
+from keras_transformer.layers.heads.pooler import Pooler, state_at
 from keras_transformer.layers.heads.text_vector import VectorHead, pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.functional import ids_input, with_one
@@ -40,7 +40,9 @@ class EncoderLayers:
         """Makes the layers of a config."""
         embeddings = _make_embeddings(config)
         stack = Encoder(config.stack, name="encoder")
-        pooler = Pooler(config.pooler_activation, name="pooler") if config.has_pooler else None
+        pooler = None
+        if config.has_pooler:
+            pooler = Pooler(config.pooler_activation, config.read_place, name="pooler")
         if pooler is not None and not config.reads_pooler:
             # No function of ids builds it, and none trains it.
             pooler.build((None, None, config.model_dim))
@@ -111,7 +113,9 @@ class EncoderLayers:
 
     def pooled(self, states: Tensor, keep: Tensor) -> Tensor:
         """Returns what heads of whole texts read: `(batch, model_dim)`."""
-        return first_state(states, keep) if self.pooler is None else self.pooler(states, keep)
+        if self.pooler is None:
+            return state_at(self.config.read_place, states, keep)
+        return self.pooler(states, keep)
 
     def vectors(self, states: Tensor, keep: Tensor) -> Tensor:
         """Returns each text's embedding: `(batch, vector_dim)`."""

@@ -131,6 +131,10 @@ class EncoderOnly(FamilyModel):
         """
         return self._parts.outputs_of(states, keep_mask)
 
+    def pooled(self, states: Tensor, keep_mask: Tensor) -> Tensor:
+        """Returns what heads of whole texts read, `(batch, model_dim)`, as for `outputs_of`."""
+        return self._parts.pooled(states, keep_mask)
+
     @cached_property
     def encoder(self) -> keras.Model:
         """The model without pooler and head: from the same inputs to states.

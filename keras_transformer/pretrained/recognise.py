@@ -35,6 +35,7 @@ from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, read_single_stack
 from keras_transformer.pretrained.huggingface.t5 import read_t5
+from keras_transformer.pretrained.huggingface.xlnet import XLNETS
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentence_transformers import encoder_folder
 from keras_transformer.pretrained.values import FileValues, read_json
@@ -47,6 +48,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **LLAMAS,
     **GEMMAS,
     **TRANSFO_XLS,
+    **XLNETS,
 }
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {

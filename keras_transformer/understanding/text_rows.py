@@ -170,7 +170,8 @@ class TextRows:
 
     def place(self, row: Row) -> tuple[int, int]:
         """Returns where the text's own tokens begin and end in the row of one text."""
-        return int(self._special_ids.bos is not None), len(row.token_ids) - 1
+        begin, ends = int(self._special_ids.bos is not None), len(self._special_ids.row_ends)
+        return begin, len(row.token_ids) - ends
 
     def _kept(self, row: Sequence[int]) -> list[bool]:
         mask, space = self._special_ids.mask, self._text_ids.subwords.space

@@ -337,10 +337,11 @@ class TextUnderstanding:
         spans = []
         for text, row, logits in zip(texts, rows, self._engine.head(rows), strict=True):
             begin = list(row.token_ids).index(self._special_ids.eos) + self.config.pair_separators
-            if begin == len(row.token_ids) - 1:
+            end = self._rows.place(row)[1]
+            if begin == end:
                 spans.append(Span("", 0, 0, float("-inf")))
                 continue
-            first, last, score = best_span(logits[begin:-1], longest)
+            first, last, score = best_span(logits[begin:end], longest)
             placed = self._rows.placed(text)
             part = text[placed[first].start : placed[last].end].strip()
             spans.append(Span(part, first, last, score))

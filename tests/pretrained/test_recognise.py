@@ -34,7 +34,7 @@ def test_a_missing_directory_says_that_nothing_is_downloaded(tmp_path: Path) -> 
 
 def test_an_empty_directory_says_what_is_supported(tmp_path: Path) -> None:
     with pytest.raises(
-        ImportRefusedError, match=r"no model that is known: Marian .*, umt5, xlm-roberta are sup"
+        ImportRefusedError, match=r"no model that is known: Marian .*, xlm-roberta, xlnet are sup"
     ):
         read_pretrained(tmp_path)
 

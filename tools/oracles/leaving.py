@@ -21,6 +21,7 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
         *(f"translators/{name}" for name in ("m2m100", "nllb", "t5")),
         *(f"stacks/{name}" for name in ("bert", "roberta", "xlm_roberta", "distilbert", "mpnet")),
         "stacks/albert",
+        "xlnets/xlnet_classes",
         *(f"stacks/{name}" for name in ("gpt2", "llama", "llama_sentencepiece")),
     ),
     "marian": ("translators/marian", "translators/marian_ssru"),

@@ -16,7 +16,7 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.specs import Specs
 from keras_transformer.export.onnx.graphs.tracing import with_weights, without_weights
 from keras_transformer.layers import Encoder, EncoderBlock
-from keras_transformer.layers.masks import attention_mask, padding_mask
+from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 
@@ -26,6 +26,7 @@ ENCODED = "states"
 _AFTER = "states_after"
 _BIAS = "bias"
 _MASK = GraphTensor(name="keep_mask", dtype="bool", shape=("batch", 1, 1, "length"))
+_DIFFERS = GraphTensor(name="differs", dtype="bool", shape=("batch", 1, "length", "length"))
 
 
 @dataclass(frozen=True)
@@ -123,12 +124,14 @@ class StagedEncoder:
         def enter(given: Tensors) -> Tensors:
             ids, *types = (given[spec.name] for spec in self.ids)
             keep = padding_mask(ids, self.model.config.special_ids.pad)
-            states = embeddings(ids, keep, *types, training=False)
+            segments = types if self.masks[1:] else []
+            states = embeddings(ids, keep, *types[len(segments) :], training=False)
+            masks = self.stack.masks(keep, *segments)
             biases = zip(self.biases, self.stack.attention_biases(states), strict=True)
             added = {name: bias for name, bias in biases if name}
-            return {ENCODED: states, _MASK.name: attention_mask(keep), **added}
+            return {ENCODED: states, **{one.name: masks[one.name] for one in self.masks}, **added}
 
-        outputs = [self.states, _MASK, *map(_bias, sorted({*self.biases} - {""}))]
+        outputs = [self.states, *self.masks, *map(_bias, sorted({*self.biases} - {""}))]
         relative = [one for one in (self.stack.relative, *self.stack.relatives) if one is not None]
         weights = [weight for layer in (embeddings, *relative) for weight in layer.weights]
         return Stage(("entry", self.stack), enter, (self.ids, outputs), weights)
@@ -139,10 +142,11 @@ class StagedEncoder:
         has_bias = bool(self.biases[number])
 
         def run(given: Tensors) -> Tensors:
-            states, mask = given[ENCODED], given[_MASK.name]
-            return {_AFTER: block(states, mask, bias=given.get(_BIAS), training=False)}
+            masks = {one.name: given[one.name] for one in self.masks}
+            states = block(given[ENCODED], **masks, bias=given.get(_BIAS), training=False)
+            return {_AFTER: states}
 
-        inputs = [self.states, _MASK, *([_bias(_BIAS)] if has_bias else [])]
+        inputs = [self.states, *self.masks, *([_bias(_BIAS)] if has_bias else [])]
         return Stage(
             ("block", block.config),
             run,
@@ -159,6 +163,12 @@ class StagedEncoder:
 
         specs = [self.states], [replace(self.states, name=_AFTER)]
         return Stage(("final norm", self.stack), run, specs, norm.weights)
+
+    @property
+    def masks(self) -> list[GraphTensor]:
+        """What blocks read of the batch, by the names of their arguments."""
+        segments = getattr(self.model.config, "relative_segments", False)
+        return [_MASK, *([_DIFFERS] if segments else [])]
 
     @property
     def biases(self) -> list[str]:

@@ -46,7 +46,8 @@ def rows_that_are_read(
     if config.head == "masked_lm":
         places = "places"
     else:
-        places = _place(graph, rows.mask, config.head == "embedding" and config.pooling == "last")
+        pooling = config.pooling if config.head == "embedding" else config.read_place
+        places = _place(graph, rows.mask, pooling == "last")
     numbers = rows.numbers_at(places)
     return lambda states: graph.op("Gather", states, numbers, axis=0)
 

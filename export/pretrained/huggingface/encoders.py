@@ -1,4 +1,4 @@
-"""Encoders alone as Hugging Face's BERT, RoBERTa, DistilBERT, MPNet and ALBERT, with heads."""
+"""Encoders alone, with heads, as Hugging Face's BERT, RoBERTa, DistilBERT, MPNet, ALBERT, XLNet."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from keras_transformer.export.pretrained.huggingface.xlm_roberta import (
     save_fairseq_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface import bert_family
+from keras_transformer.pretrained.huggingface import bert_family, xlnet
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
     PROCESSORS,
@@ -76,11 +76,15 @@ def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
 def _check_distilbert(outgoing: Outgoing) -> None:
     config, name = outgoing.config, "DistilBertModel"
     _check_tokenizer(outgoing, name)
+    _check_pooler(config, name, "relu")
+
+
+def _check_pooler(config: Any, name: str, activation: str) -> None:
     has_pooler = config.head in _OF_WHOLE_TEXTS
-    if config.has_pooler != has_pooler or (has_pooler and config.pooler_activation != "relu"):
+    if config.has_pooler != has_pooler or (has_pooler and config.pooler_activation != activation):
         raise ValueError(
-            f"{name} has a pooler in classifiers alone, with pooler_activation='relu', got head="
-            f"{config.head!r}, pooler={config.pooler} and pooler_activation="
+            f"{name} has a pooler in classifiers alone, with pooler_activation={activation!r}, got "
+            f"head={config.head!r}, pooler={config.pooler} and pooler_activation="
             f"{config.pooler_activation!r}."
         )
 
@@ -112,6 +116,16 @@ def _check_albert(outgoing: Outgoing) -> None:
     _check_bert(outgoing, name)
     if config.embedding_dim is None:
         raise ValueError(f"{name} needs embedding_dim and its linear layer, got None.")
+
+
+def _check_xlnet(outgoing: Outgoing) -> None:
+    config, name = outgoing.config, "XLNetModel"
+    check_json_tokenizer(outgoing, name)
+    if config.special_ids.cls is None:
+        raise ValueError(f"{name} ends rows with a cls: special_ids must have one, got None.")
+    _check_pooler(config, name, "tanh")
+    if config.query_stream != (config.head == "masked_lm"):
+        raise ValueError(f"{name} fills masks with a query_stream: query_stream must be True.")
 
 
 def _check_masked_head(config: Any, name: str) -> None:
@@ -182,6 +196,32 @@ def _albert_config(outgoing: Outgoing) -> dict[str, Any]:
     }
 
 
+def _xlnet_config(outgoing: Outgoing) -> dict[str, Any]:
+    config, id_of = outgoing.config, outgoing.source.subwords.id_of
+    head = "classification" if config.head == "regression" else config.head
+    ending = next(end for end, one in xlnet.HEADS.items() if one == head)
+    return {
+        "model_type": "xlnet",
+        "architectures": [f"XLNet{ending}"],
+        "bos_token_id": id_of("<s>"),
+        "eos_token_id": id_of("</s>"),
+        "vocab_size": config.vocab_size,
+        "d_model": config.model_dim,
+        "d_inner": config.feed_forward_dim,
+        "n_head": config.num_heads,
+        "n_layer": config.num_layers,
+        "ff_activation": THEIR_ACTIVATIONS[config.activation],
+        "dropout": config.dropout,
+        "layer_norm_eps": config.layer_norm_epsilon,
+        **_labels(config),
+    }
+
+
+def _xlnet_tensors(outgoing: Outgoing) -> dict[str, Array]:
+    beginnings: Any = {} if outgoing.config.head is None else {xlnet.BODY: None}
+    return dump_weights(xlnet.xlnet_table(outgoing.model, beginnings))
+
+
 def _labels(config: Any) -> dict[str, Any]:
     """Returns the fields that name classes or tags, if there are any."""
     labels: Sequence[str] = config.labels
@@ -235,6 +275,14 @@ def _paired(outgoing: Outgoing) -> Tokenizer:
     step = {"type": kind, "sep": sep, "cls": cls, "trim_offsets": True, "add_prefix_space": False}
     values = {**json.loads(tokenizer.model), "post_processor": step}
     return Tokenizer(json.dumps(values, ensure_ascii=False).encode(), tokenizer.special_ids)
+
+
+def _save_padding_left(outgoing: Outgoing, directory: Path) -> None:
+    """Their classifiers read the last place of a batch."""
+    special = outgoing.config.special_ids
+    roles = {"cls": special.cls, "sep": special.eos}
+    inputs = ("input_ids", "token_type_ids", "attention_mask")
+    save_json_tokenizer(outgoing.source, directory, inputs, "left", **roles)
 
 
 def _save_without_types(outgoing: Outgoing, directory: Path) -> None:
@@ -332,4 +380,27 @@ ALBERT = Architecture(
     _tensors_of(bert_family.ALBERT),
     _save_tokenizer,
     _check_albert,
+)
+XLNET = Architecture(
+    ModelForm(
+        "XLNetModel",
+        {
+            **_FREE,
+            "layer_norm_epsilon": None,
+            "max_positions": (None,),
+            "positions": ("none",),
+            "relative_sinusoids": (True,),
+            "relative_segments": (True,),
+            "attention_bias": (False,),
+            "embedding_norm": (False,),
+            "num_token_types": (3,),
+            "pooler": None,
+            "query_stream": None,
+            "head": (*xlnet.HEADS.values(), "regression"),
+        },
+    ),
+    _xlnet_config,
+    _xlnet_tensors,
+    _save_padding_left,
+    _check_xlnet,
 )

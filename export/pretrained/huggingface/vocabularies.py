@@ -79,7 +79,11 @@ def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:
 
 
 def save_json_tokenizer(
-    tokenizer: Tokenizer, directory: Path, inputs: Sequence[str] = (), **further: int | None
+    tokenizer: Tokenizer,
+    directory: Path,
+    inputs: Sequence[str] = (),
+    padding_side: str | None = None,
+    **further: int | None,
 ) -> None:
     """Writes a `tokenizer.json` and what stands beside it.
 
@@ -87,6 +91,7 @@ def save_json_tokenizer(
         tokenizer: The tokenizer.
         directory: Where to.
         inputs: Names of what the model takes of a tokenized text; theirs if there are none.
+        padding_side: "left" or "right"; theirs if None.
         **further: Ids by the names of what they are for, beside padding, end, unknown and mask.
     """
     write_bytes(directory / "tokenizer.json", _without_special_ids(tokenizer.model))
@@ -101,6 +106,8 @@ def save_json_tokenizer(
     }
     if inputs:
         described["model_input_names"] = list(inputs)
+    if padding_side:
+        described["padding_side"] = padding_side
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
 
 

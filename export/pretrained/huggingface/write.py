@@ -14,6 +14,7 @@ from keras_transformer.export.pretrained.huggingface.encoders import (
     DISTILBERT,
     MPNET,
     ROBERTA,
+    XLNET,
 )
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
@@ -28,7 +29,7 @@ from keras_transformer.whole_files import whole_file
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
-_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT)
+_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, XLNET)
 _DECODERS = (*DECODERS, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 

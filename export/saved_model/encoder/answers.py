@@ -12,7 +12,6 @@ from keras_transformer.config.encoder_only import NEXT_SENTENCE_LABELS
 from keras_transformer.decoding.parts import ROWS, shared
 from keras_transformer.export.saved_model.encoder.fillings import Fillings, fill_masks
 from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
-from keras_transformer.layers.heads.pooler import first_state
 from keras_transformer.layers.heads.text_vector import pooled_states, unit_vectors
 from keras_transformer.layers.masks import padding_mask
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -64,7 +63,7 @@ class EncoderAnswers:
 
     def read(self, ids: Tensor) -> Read:
         """Runs the encoder on one text a row."""
-        row = self._begun(with_end(ids, self.special_ids))
+        row = self._begun(with_end(ids, self.special_ids, self.special_ids.row_ends))
         return self._read(row, tf.zeros_like(row))
 
     def read_pairs(self, first: Tensor, second: Tensor) -> tuple[Read, Tensor]:
@@ -76,7 +75,7 @@ class EncoderAnswers:
         pad, count = self.special_ids.pad, self.model.config.pair_separators
         between = [self.special_ids.eos] * count
         begun = with_end(self._begun(first), self.special_ids, between)
-        texts = [begun, with_end(second, self.special_ids)]
+        texts = [begun, with_end(second, self.special_ids, self.special_ids.row_ends)]
         parts = [tf.ragged.boolean_mask(text, text != pad) for text in texts]
         row = tf.concat(parts, axis=1).to_tensor(pad)
         starts = row_lengths(texts[0], self.special_ids)
@@ -93,9 +92,7 @@ class EncoderAnswers:
 
     def pooled(self, read: Read) -> Tensor:
         """Returns what heads of whole texts read, float32 `(batch, model_dim)`."""
-        if self.model.pooler is None:
-            return first_state(read.states, read.keep)
-        return self.model.pooler(read.states, read.keep)
+        return self.model.pooled(read.states, read.keep)
 
     def class_probabilities(self, read: Read) -> Tensor:
         """Returns the probability of each label, float32 `(batch, labels)`."""
@@ -140,8 +137,9 @@ class EncoderAnswers:
         logits = self.model.head(read.states, training=False)
         lengths = row_lengths(read.token_ids, self.special_ids)
         places = tf.range(tf.shape(logits)[1])
-        # The last token is the end token.
-        inside = (places >= starts[:, None]) & (places < lengths[:, None] - 1)
+        # Behind the text are end tokens.
+        ends = lengths - len(self.special_ids.row_ends)
+        inside = (places >= starts[:, None]) & (places < ends[:, None])
         allowed = (places[:, None] <= places) & inside[:, :, None] & inside[:, None, :]
         totals = tf.where(allowed, logits[:, :, None, 0] + logits[:, None, :, 1], LOWEST)
         batch, width = tf.shape(totals)[0], tf.shape(totals)[1]
@@ -175,4 +173,6 @@ class EncoderAnswers:
         return tf.pad(ids, [[0, 0], [1, 0]], constant_values=self.special_ids.bos)
 
     def _read(self, row: Tensor, types: Tensor) -> Read:
+        if self.special_ids.cls is not None:
+            types = tf.where(row == self.special_ids.cls, 2, types)
         return Read(row, padding_mask(row, self.special_ids.pad), self._states(row, types))

@@ -47,6 +47,7 @@ class EncoderContent:
         cls, model: EncoderOnly, source: Tokenizer, target: Tokenizer, settings: Settings
     ) -> "EncoderContent":
         """As `Content.make`."""
+        model.config.check_exported()
         check_inputs(model, source, target)
         count = _num_hypotheses(model, settings)
         longest = _longest_text(model, settings.max_source_length)
@@ -126,7 +127,7 @@ def _longest_text(model: EncoderOnly, limit: int) -> int:
     config = model.config
     if config.longest_row is None:
         return limit
-    added = 1 + (config.special_ids.bos is not None)
+    added = len(config.special_ids.row_ends) + (config.special_ids.bos is not None)
     if config.longest_row <= added:
         raise ValueError(
             f"max_positions ({config.max_positions}) leaves no room for a token of text."

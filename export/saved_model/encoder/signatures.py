@@ -148,9 +148,11 @@ class EncoderIdSignatures:
         return tf.where(places < lengths[:, None], ids, self._special_ids.pad)
 
     def _without_end(self, rows: Tensor) -> Tensor:
-        """Returns rows whose end token, in the last column of the longest, is padding."""
+        """Returns rows whose ends, in the last columns of the longest, are padding."""
         special = self._special_ids
-        return tf.where(rows == special.eos, special.pad, rows)[:, :, :-1]
+        for end in special.row_ends:
+            rows = tf.where(rows == end, special.pad, rows)
+        return rows[:, :, : -len(special.row_ends)]
 
 
 class EncoderTextSignatures:

@@ -43,11 +43,13 @@ class SentencePairReader(TextReader):
             parts = [tf.gather(sentences, first), eos, tf.gather(sentences, second), eos]
             if special_ids.bos is not None:
                 parts.insert(0, tf.fill((tf.size(rows), 1), special_ids.bos))
+            if special_ids.cls is not None:
+                parts.append(tf.fill((tf.size(rows), 1), special_ids.cls))
             return padded_rows(
                 tf.concat(parts, axis=1),
                 tf.gather(second_starts, rows),
                 tf.cast(is_random, tf.int32),
-                special_ids.pad,
+                special_ids,
             )
 
         return read

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.data.batching.assembly import (
     PARALLEL_CALLS,
     in_order,
@@ -117,7 +118,7 @@ class TextReader(BatchReader):
                 tf.gather(ids, rows),
                 tf.gather(second_starts, rows),
                 tf.gather(classes, rows),
-                texts.special_ids.pad,
+                texts.special_ids,
                 token_tags,
             )
             if words is None:
@@ -144,7 +145,7 @@ def padded_rows(
     ids: tf.RaggedTensor,
     second_starts: tf.Tensor,
     classes: tf.Tensor,
-    pad: int,
+    special_ids: SpecialIds,
     token_classes: tf.Tensor | None = None,
 ) -> Rows:
     """Returns rows with their token types.
@@ -153,13 +154,16 @@ def padded_rows(
         ids: Ragged int32 (B, L).
         second_starts: Where each row's second text begins: int64 (B,).
         classes: The number of each row's label: int32 (B,).
-        pad: Fills the rows.
+        special_ids: Those of the vocabulary.
         token_classes: The numbers of the tags, padded.
     """
-    token_ids = ids.to_tensor(default_value=pad)
+    token_ids = ids.to_tensor(default_value=special_ids.pad)
     width = tf.shape(token_ids, tf.int64)[1]
-    is_second = (tf.range(width) >= second_starts[:, None]) & (token_ids != pad)
-    return Rows(token_ids, tf.cast(is_second, tf.int32), classes, token_classes)
+    is_second = (tf.range(width) >= second_starts[:, None]) & (token_ids != special_ids.pad)
+    types = tf.cast(is_second, tf.int32)
+    if special_ids.cls is not None:
+        types = tf.where(token_ids == special_ids.cls, 2, types)
+    return Rows(token_ids, types, classes, token_classes)
 
 
 def _share(whole: tuple, count: tf.Tensor, worker: tuple[int, int]) -> tuple:

@@ -127,7 +127,7 @@ def encode_for_encoder(
         is_empty,
         max_length,
         texts.origin,
-        second_starts=[len(types) - sum(types) for _, types in laid_out],
+        second_starts=[types.count(0) for _, types in laid_out],
         # A blank line has no label, and is dropped.
         classes=[of_label.get(label, 0) for label in labelled.labels] if labelled else None,
         special_ids=tokenizer.special_ids,

@@ -47,7 +47,8 @@ def encode_tagged(
         if ids and len(row) <= max_length:
             rows.append(row)
             is_first = np.diff(own, prepend=NO_WORD) != 0
-            around = (len(row) - len(ids) - 1, 1)
+            begin = int(special_ids.bos is not None)
+            around = (begin, len(row) - len(ids) - begin)
             own_tags = np.where(is_first, of_words[own], NO_TAG)
             tags.append(np.pad(own_tags, around, constant_values=NO_TAG))
             words.append(np.pad(own, around, constant_values=NO_WORD))

@@ -26,6 +26,18 @@ def first_state(states: Tensor, keep_mask: Tensor) -> Tensor:
     return ops.take_along_axis(states, place[:, None, None], axis=1)[:, 0]
 
 
+def last_state(states: Tensor, keep_mask: Tensor) -> Tensor:
+    """Returns the state of each row's last real token; arguments are those of `first_state`."""
+    # The first place behind which no token is counted.
+    place = ops.argmax(ops.cumsum(ops.cast(keep_mask, "int32"), axis=1), axis=1)
+    return ops.take_along_axis(states, place[:, None, None], axis=1)[:, 0]
+
+
+def state_at(place: str, states: Tensor, keep_mask: Tensor) -> Tensor:
+    """Returns the state of each row's "first" or "last" real token; see `first_state`."""
+    return (first_state if place == "first" else last_state)(states, keep_mask)
+
+
 def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
     """Returns the mean of each row's states at real tokens: `(batch, model_dim)`; 0 without any.
 
@@ -41,10 +53,11 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Pooler(Composite):
-    """f(Wx + b) of the state x of each row's first real token.
+    """f(Wx + b) of the state x of each row's first or last real token.
 
     Args:
         activation: f, by Keras's name.
+        place: "first", or "last" for the state of the last real token instead.
         **arguments: Passed to `keras.layers.Layer`.
 
     Input:
@@ -55,13 +68,14 @@ class Pooler(Composite):
         `(batch, model_dim)`.
     """
 
-    def __init__(self, activation: str = "tanh", **arguments: Any) -> None:
+    def __init__(self, activation: str = "tanh", place: str = "first", **arguments: Any) -> None:
         super().__init__(**arguments)
         self.activation = activation
+        self.place = place
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "activation": self.activation}
+        return {**super().get_config(), "activation": self.activation, "place": self.place}
 
     def build(self, states_shape: Any, keep_mask_shape: Any = None) -> None:
         """Creates the linear layer for the states' width."""
@@ -73,7 +87,7 @@ class Pooler(Composite):
 
     def call(self, states: Tensor, keep_mask: Tensor) -> Tensor:
         """Pools the states."""
-        return self.linear(first_state(states, keep_mask))
+        return self.linear(state_at(self.place, states, keep_mask))
 
     def compute_output_shape(self, states_shape: Any, keep_mask_shape: Any = None) -> Any:
         """Returns `(batch, model_dim)`."""

@@ -16,7 +16,7 @@ from keras_transformer.config.text_vectors import (
     poolings_of,
     read_dense,
 )
-from keras_transformer.layers.heads.pooler import first_state, mean_state
+from keras_transformer.layers.heads.pooler import first_state, last_state, mean_state
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.tensors import Tensor
@@ -46,12 +46,6 @@ def pooled_states(states: Tensor, keep_mask: Tensor, pooling: str = "mean") -> T
     return found[0] if len(found) == 1 else ops.concatenate(found, axis=-1)
 
 
-def _last_state(states: Tensor, keep_mask: Tensor) -> Tensor:
-    # The first place behind which no token is counted.
-    place = ops.argmax(ops.cumsum(ops.cast(keep_mask, "int32"), axis=1), axis=1)
-    return ops.take_along_axis(states, place[:, None, None], axis=1)[:, 0]
-
-
 def _largest(states: Tensor, keep_mask: Tensor) -> Tensor:
     real = ops.where(keep_mask[:, :, None], states, -float("inf"))
     return ops.where(ops.any(keep_mask, axis=1)[:, None], ops.max(real, axis=1), 0)
@@ -77,7 +71,7 @@ _POOLERS: dict[Pooling, Callable[[Tensor, Tensor], Tensor]] = {
     "mean": mean_state,
     "mean_sqrt_length": _sum_by_root,
     "weighted_mean": _weighted_mean,
-    "last": _last_state,
+    "last": last_state,
 }
 
 

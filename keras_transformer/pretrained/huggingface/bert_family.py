@@ -265,13 +265,13 @@ def _head(fields: Fields, tensors: Tensors, name: str) -> dict[str, Any]:
         # Such as bert-base-uncased, whose config names one of the two heads in its file.
         head = "pretraining"
     if head == "classification":
-        return _classifier(fields)
-    return {"head": head, "labels": _labels(fields) if head == "tagging" else ()}
+        return classifier_fields(fields)
+    return {"head": head, "labels": label_names(fields) if head == "tagging" else ()}
 
 
-def _classifier(fields: Fields) -> dict[str, Any]:
+def classifier_fields(fields: Fields) -> dict[str, Any]:
     """Returns the head of a `ForSequenceClassification`; what it was trained for tells which."""
-    labels, problem = _labels(fields), fields.get("problem_type", None)
+    labels, problem = label_names(fields), fields.get("problem_type", None)
     if problem == "multi_label_classification":
         return {"head": "classification", "labels": labels, "multi_label": True}
     if len(labels) == 1:
@@ -285,7 +285,7 @@ def _classifier(fields: Fields) -> dict[str, Any]:
     return {"head": "classification", "labels": labels}
 
 
-def _labels(fields: Fields) -> tuple[str, ...]:
+def label_names(fields: Fields) -> tuple[str, ...]:
     """Returns the names of classes or tags, in the order of their numbers."""
     named = fields.mapping("id2label", None)
     if named is None:

@@ -33,6 +33,8 @@ NAMES = {
     "stacks/distilbert_classes": "DistilBertForSequenceClassification",
     "stacks/albert": "AlbertForMaskedLM",
     "stacks/albert_classes": "AlbertForSequenceClassification",
+    "xlnets/xlnet": "XLNetLMHeadModel",
+    "xlnets/xlnet_classes": "XLNetForSequenceClassification",
     "stacks/mpnet": "MPNetForMaskedLM",
     "stacks/mpnet_classes": "MPNetForSequenceClassification",
     "stacks/gpt2": "GPT2LMHeadModel",
@@ -109,7 +111,8 @@ def changed(before: Path, after: Path) -> set[str]:
 def test_every_fixture_is_compared() -> None:
     named = {Path(name).name for name in (*NAMES, *CHANGED)} | NOT_WRITTEN | {"pegasus"}
     others = {"marian_huggingface", "t5"}
-    found = {one.name for kind in ("stacks", "translators") for one in (FIXTURES / kind).iterdir()}
+    kinds = ("stacks", "translators", "xlnets")
+    found = {one.name for kind in kinds for one in (FIXTURES / kind).iterdir()}
     assert found == named | others
 
 

@@ -1,18 +1,21 @@
-"""Distances as sinusoids (Dai et al. 2019, section 3.3 and appendix B): what they add to the scores
-of attention.
+"""Distances as sinusoids (Dai et al. 2019, section 3.3 and appendix B) and relative segments (Yang
+et al. 2019, section 2.5): what they add to the scores of attention.
 """
 
 import numpy as np
 
 from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.graphs.readers import TOKEN_TYPES
 from keras_transformer.export.onnx.layers.embedding import sinusoids
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: {"relative_sinusoids", "farthest_distance"},
+    AttentionConfig: {"relative_sinusoids", "farthest_distance", "relative_segments"},
+    EncoderConfig: {"relative_segments", "attention_bias"},
     # What is remembered is what caches hold; how far it reaches is a window.
     DecoderConfig: {"memory_length"},
 }
@@ -21,7 +24,7 @@ HOLDS: dict[type, set[str]] = {
 def by_distance(
     graph: GraphBuilder, attention: MultiHeadAttention, query: str, ids: str | None
 ) -> tuple[str, str | None]:
-    """Returns queries for the keys, and what distances add to the scores, before any cap.
+    """Returns queries for the keys, and what distances and segments add to scores, before any cap.
 
     Args:
         graph: The graph.
@@ -31,12 +34,12 @@ def by_distance(
             with all places of the caches as keys.
 
     Returns:
-        Queries, and scores `(batch, heads, queries, keys)`; the query and None without distances.
+        Queries, and scores `(batch, heads, queries, keys)`; the query and None without either.
     """
-    layer = attention.distances
+    layer, further = attention.distances, _of_segments(graph, attention, query)
     if layer is None:
-        return query, None
-    scale = np.float32(attention.config.key_dim**-0.5 if attention.config.scale else 1)
+        return query, further
+    scale = _scale(attention)
     content, position = (
         graph.op("Add", query, weight_array(bias)[:, None] * scale)
         for bias in (layer.content_bias, layer.position_bias)
@@ -52,7 +55,29 @@ def by_distance(
     heads = weight_array(layer.linear.kernel).reshape(width, layer.num_heads, layer.key_dim)
     keys = graph.op("MatMul", vectors, np.ascontiguousarray(heads.transpose(1, 0, 2)))
     scores = graph.op("MatMul", position, graph.op("Transpose", keys, perm=[0, 2, 1]))
-    return content, scores if ids is None else _by_key(graph, attention, scores, ids)
+    scores = scores if ids is None else _by_key(graph, attention, scores, ids)
+    return content, scores if further is None else graph.op("Add", scores, further)
+
+
+def _scale(attention: MultiHeadAttention) -> np.float32:
+    return np.float32(attention.config.key_dim**-0.5 if attention.config.scale else 1)
+
+
+def _of_segments(graph: GraphBuilder, attention: MultiHeadAttention, query: str) -> str | None:
+    """Returns the scores of the segments that an encoder's token types name; None without."""
+    layer = attention.segments
+    if layer is None:
+        return None
+    asked = graph.op("Add", query, weight_array(layer.segment_bias)[:, None] * _scale(attention))
+    vectors = weight_array(layer.vectors).transpose(1, 2, 0)  # [H, K, 2]
+    scores = graph.op("MatMul", asked, np.ascontiguousarray(vectors))
+    same, other = graph.ops("Split", scores, count=2, axis=3, num_outputs=2)
+
+    def equal() -> str:
+        keys = graph.op("Unsqueeze", TOKEN_TYPES, integers(1, 2))
+        return graph.op("Equal", graph.op("Unsqueeze", TOKEN_TYPES, integers(1, 3)), keys)
+
+    return graph.op("Where", graph.shared("same segment", equal), same, other)
 
 
 def _distances(graph: GraphBuilder, ids: str | None, farthest: int | None) -> str:

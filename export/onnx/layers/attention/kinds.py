@@ -43,15 +43,20 @@ def is_grouped(attention: MultiHeadAttention) -> bool:
     return attention.config.num_key_value_heads != attention.config.num_heads
 
 
+def _adds_scores(attention: MultiHeadAttention) -> bool:
+    """Whether scores read distances or segments by the queries."""
+    return attention.distances is not None or attention.segments is not None
+
+
 def fits_fused(attention: MultiHeadAttention) -> bool:
     """Whether the other fused operators can compute a layer, apart from shared heads."""
-    fits = attention.distances is None and attention.config.soft_cap is None
+    fits = not _adds_scores(attention) and attention.config.soft_cap is None
     return fits and is_fused(attention.config)
 
 
 def fits_group_query(attention: MultiHeadAttention) -> bool:
     """Whether GroupQueryAttention can compute a layer."""
-    fits = attention.distances is None and attention.config.key_dim % _GROUPED_WIDTH == 0
+    fits = not _adds_scores(attention) and attention.config.key_dim % _GROUPED_WIDTH == 0
     return fits and is_fused(attention.config)
 
 
