@@ -1,11 +1,15 @@
 """The attention weights of all heads of a model, for a batch of ids."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.layers.masks import attention_mask, padding_mask, target_padding_mask
+from keras_transformer.models.decoder_only import DecoderOnly
+from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.tensors import Tensor
 
@@ -64,6 +68,49 @@ def attention_maps(model: Transformer, source_ids: Tensor, target_ids: Tensor) -
         states, weights = block.align(states, mask, source_mask, keys_values, bias)
         cross.append(weights)
     return AttentionMaps(_stack(encoder), _stack(decoder) if decoder else None, _stack(cross))
+
+
+@dataclass(frozen=True)
+class SelfAttention:
+    """What the heads of a model with one stack compare, and how they attend.
+
+    Attributes:
+        weights: float32 `(layers, batch, heads, length, length)`; rows sum to 1.
+        queries: float32 `(layers, batch, heads, length, key_dim)`, not yet divided by √key_dim.
+        keys: float32, of the same shape: a head that shares its keys has those of its group.
+    """
+
+    weights: Weights
+    queries: Weights
+    keys: Weights
+
+
+def self_attention(model: EncoderOnly | DecoderOnly, token_ids: Tensor) -> SelfAttention:
+    """Runs an encoder or a decoder alone, without dropout, on rows without padding.
+
+    Args:
+        model: The model.
+        token_ids: int32 `(batch, length)`.
+
+    Raises:
+        ValueError: The model has a recurrence in place of self-attention.
+    """
+    is_encoder = isinstance(model, EncoderOnly)
+    stack: Any = model.encoder_stack if is_encoder else model.decoder_stack
+    if not isinstance(stack.config.blocks[0].own, AttentionConfig):
+        raise ValueError("the model has a recurrence in place of attention: there is none to draw.")
+    states, mask = model.states_of_layers(token_ids), stack.own_mask(np.ones(token_ids.shape, bool))
+    found = []
+    for block, entering, bias in zip(
+        stack.blocks, states[:-1], stack.attention_biases(states[0]), strict=True
+    ):
+        attention = block.sub_layers[0].layer
+        inputs = block.sub_layers[0].residual.enter(entering)
+        weights = attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]
+        keys = np.asarray(attention.project(inputs)[0])
+        shared = attention.config.num_heads // attention.config.num_key_value_heads
+        found.append((weights, attention.project_queries(inputs), np.repeat(keys, shared, axis=1)))
+    return SelfAttention(*map(_stack, map(list, zip(*found, strict=True))))
 
 
 def _stack(maps: list[Tensor]) -> Weights:

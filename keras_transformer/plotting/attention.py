@@ -1,11 +1,13 @@
-"""Pictures of a sentence pair's attention weights, one for each head."""
+"""Pictures of the attention weights of a sentence pair or of one text, one for each head."""
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 from matplotlib.figure import Figure
 
 from keras_transformer.config.checks import check_choice
-from keras_transformer.plotting.sentences import SeenPair
+from keras_transformer.models.attention_maps import Weights
+from keras_transformer.plotting.sentences import SeenPair, SeenText
 from keras_transformer.plotting.style import draw_weights, label_tokens, new_figure, styled
 
 Part = Literal["encoder", "decoder", "cross"]
@@ -38,6 +40,25 @@ def attention_heads(pair: SeenPair, part: Part) -> Figure:
     weights = getattr(pair.maps, part)[:, 0]  # [L, H, queries, keys]
     rows = pair.source if part == "encoder" else pair.written
     columns = pair.read if part == "decoder" else pair.source
+    figure = _grid(weights, rows, columns)
+    figure.suptitle(_TITLES[part])
+    figure.supylabel("token that looks" if part == "encoder" else "token being written")
+    figure.supxlabel("token read" if part == "decoder" else "source token")
+    return figure
+
+
+@styled
+def text_attention(text: SeenText) -> Figure:
+    """Draws the weights of a text: a row for each layer, a column for each head."""
+    figure = _grid(text.attention.weights[:, 0], text.tokens, text.tokens)
+    figure.suptitle("Self-attention")
+    figure.supylabel("token that looks")
+    figure.supxlabel("token that is looked at")
+    return figure
+
+
+def _grid(weights: Weights, rows: Sequence[str], columns: Sequence[str]) -> Figure:
+    """Draws weights `(layers, heads, queries, keys)`."""
     layers, heads, _, _ = weights.shape
     cell = [max(1.5, _INCHES_PER_TOKEN * len(tokens)) for tokens in (columns, rows)]
     figure = new_figure(heads * cell[0] + 2.2, layers * (cell[1] + 0.25) + 1.3)
@@ -49,8 +70,5 @@ def attention_heads(pair: SeenPair, part: Part) -> Figure:
             is_left, is_bottom = head == 0, layer == layers - 1
             label_tokens(axes, rows if is_left else (), columns if is_bottom else ())
             axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8)
-    figure.suptitle(_TITLES[part])
-    figure.supylabel("token that looks" if part == "encoder" else "token being written")
-    figure.supxlabel("token read" if part == "decoder" else "source token")
     figure.colorbar(image, ax=grid, label="attention weight (each row sums to 1)", shrink=0.6)
     return figure

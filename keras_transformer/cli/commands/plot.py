@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from keras_transformer.cli.artefact import load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
-from keras_transformer.cli.families import require_family
+from keras_transformer.cli.families import family_in, require_family
 from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import (
     CommandParser,
@@ -17,6 +17,7 @@ from keras_transformer.cli.parser import (
     flags_in_errors,
     read_fields,
 )
+from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.tokenizer import check_vocab_size, train_fitting_tokenizer
@@ -85,8 +86,30 @@ class PairOptions:
         target: Its translation; the model's own, by greedy search, if not given.
     """
 
-    source: str
+    source: str | None = None
     target: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """What an encoder or a decoder alone reads.
+
+    Args:
+        text: The text, in place of a sentence pair.
+        tokens: Two tokens of it, the one that looks and the one that is looked at, by piece or
+            place from 1: draws the features of their query and key and the products of these.
+        layer: The layer of these features, from 1 (default: the last).
+    """
+
+    text: str | None = None
+    tokens: list[str] = field(default_factory=list)
+    layer: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.tokens) not in (0, 2):
+            raise ValueError(f"tokens must be two, got {len(self.tokens)}.")
+        if self.layer is not None and not self.tokens:
+            raise ValueError("layer is that of --tokens: give both, or neither.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,10 +261,39 @@ def _draw_masks(given: Any) -> "Figure":
 
 
 def _draw_attention(given: Any) -> "Figure":
+    if family_in(given.run) not in (None, ENCODER_DECODER.name):
+        return _draw_text_attention(given)
+    for name in ("text", "tokens", "layer"):
+        if given[name]:
+            raise ValueError(
+                f"--{name} is for an encoder or a decoder alone, and {given.run} translates: give "
+                "--source."
+            )
     pair = _see_pair(given)
     from keras_transformer.plotting.attention import attention_heads
 
     return attention_heads(pair, read_fields(given, HeadOptions).part)
+
+
+def _draw_text_attention(given: Any) -> "Figure":
+    pair, options = read_fields(given, PairOptions), read_fields(given, TextOptions)
+    if options.text is None or pair.source is not None or pair.target is not None:
+        raise ValueError(f"{given.run} holds no translation: give --text in place of --source.")
+    limit_threads(read_fields(given, ThreadOptions).threads)
+    model, tokenizer, _ = load_run(given.run)
+    from keras_transformer.plotting.attention import text_attention
+    from keras_transformer.plotting.query_key_features import query_key_features
+    from keras_transformer.plotting.sentences import see_text
+
+    seen = see_text(model, tokenizer, options.text)
+    if not options.tokens:
+        return text_attention(seen)
+    if model.config.additive_attention or not model.config.scale_attention:
+        raise ValueError(
+            "--tokens draws scores that are products over √key_dim, which those of the model "
+            f"{given.run} are not: leave it out."
+        )
+    return query_key_features(seen.compared(options.tokens, options.layer))
 
 
 def _draw_alignment(given: Any) -> "Figure":
@@ -255,6 +307,8 @@ def _see_pair(given: Any) -> "SeenPair":
     options = read_fields(given, PairOptions)
     limit_threads(read_fields(given, ThreadOptions).threads)
     require_family(given.run, "encoder-decoder")
+    if options.source is None:
+        raise ValueError("--source is needed: the sentence that the model translates.")
     run = load_run(given.run)
     from keras_transformer.plotting.sentences import see_pair
 
@@ -318,9 +372,9 @@ def _overview() -> str:
 KINDS = {
     "curves": Kind("the learning curves of one or several runs", _draw_curves, reads="runs"),
     "attention": Kind(
-        "attention by layer and head for a sentence pair",
+        "attention by layer and head for a sentence pair or a text, or two tokens' features",
         _draw_attention,
-        (PairOptions, HeadOptions, ThreadOptions),
+        (PairOptions, HeadOptions, TextOptions, ThreadOptions),
         reads="run",
     ),
     "alignment": Kind(

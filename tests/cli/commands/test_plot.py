@@ -101,6 +101,46 @@ def test_attention_of_a_sentence_pair(
     assert (result.code, is_png(output)) == (0, True)
 
 
+@pytest.fixture(scope="module")
+def alone(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder alone with the vocabulary of the run."""
+    from keras_transformer.config.decoder_only import DecoderConfig
+    from keras_transformer.models.decoder_only import build_decoder
+    from keras_transformer.runs.run_directory import RunDirectory
+
+    tokenizer, _ = RunDirectory(run).load_tokenizers()
+    sizes = {"model_dim": 8, "num_heads": 2, "num_layers": 1, "feed_forward_dim": 8}
+    directory = tmp_path_factory.mktemp("alone") / "preset"
+    model = build_decoder(DecoderConfig(vocab_size=tokenizer.vocab_size, **sizes))
+    model.save_to_preset(directory, tokenizer)
+    return directory
+
+
+@pytest.mark.parametrize("more", [[], ["--tokens", "<s>", "2", "--layer", 1]])
+def test_attention_of_a_decoder_alone(run_cli, alone: Path, tmp_path: Path, more: list) -> None:
+    output = tmp_path / "attention.png"
+    result = run_cli("plot", "attention", alone, "--text", "ab cab", *more, "--output", output)
+    assert (result.code, is_png(output)) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("is_alone", "flags", "message"),
+    [
+        (True, ["--source", "ab"], "holds no translation: give --text in place of --source"),
+        (False, ["--text", "ab"], "--text is for an encoder or a decoder alone"),
+        (False, [], "--source is needed: the sentence that the model translates"),
+        (True, ["--text", "ab", "--tokens", "ab"], "--tokens must be two, got 1"),
+        (True, ["--text", "ab", "--layer", 1], "--layer is that of --tokens: give both"),
+    ],
+)
+def test_what_a_family_does_not_read_is_refused(
+    run_cli, run: Path, alone: Path, tmp_path: Path, is_alone: bool, flags: list, message: str
+) -> None:
+    directory = alone if is_alone else run
+    result = run_cli("plot", "attention", directory, *flags, "--output", tmp_path / "a.png")
+    assert result.code != 0 and message in result.err
+
+
 @pytest.mark.parametrize("kind", ["masks", "positions"])
 def test_pictures_that_need_no_run(run_cli, tmp_path: Path, kind: str) -> None:
     assert run_cli("plot", kind, "--output", tmp_path / "a.svg").code == 0
@@ -159,10 +199,10 @@ def test_a_directory_that_is_no_run_is_named(run_cli, tmp_path: Path) -> None:
     assert not output.exists()
 
 
-@pytest.mark.parametrize("kind", ["attention", "alignment"])
-def test_a_run_of_another_family_is_refused(run_cli, tmp_path: Path, kind: str) -> None:
+def test_a_run_of_another_family_has_no_alignment(run_cli, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"family": "decoder"}')
-    result = run_cli("plot", kind, tmp_path, "--source", "A man", "--output", tmp_path / "a.png")
+    output = tmp_path / "a.png"
+    result = run_cli("plot", "alignment", tmp_path, "--source", "A man", "--output", output)
     assert "a decoder model, and this command needs an encoder-decoder model" in result.err
 
 
