@@ -93,12 +93,14 @@ def self_attention(model: EncoderOnly | DecoderOnly, token_ids: Tensor) -> SelfA
         token_ids: int32 `(batch, length)`.
 
     Raises:
-        ValueError: The model has a recurrence in place of self-attention.
+        ValueError: The model has a recurrence in place of self-attention, or relative segments.
     """
     is_encoder = isinstance(model, EncoderOnly)
     stack: Any = model.encoder_stack if is_encoder else model.decoder_stack
     if not isinstance(stack.config.blocks[0].own, AttentionConfig):
         raise ValueError("the model has a recurrence in place of attention: there is none to draw.")
+    if stack.config.blocks[0].own.relative_segments:
+        raise ValueError("attention that reads relative segments is not drawn.")
     states, mask = model.states_of_layers(token_ids), stack.own_mask(np.ones(token_ids.shape, bool))
     found = []
     for block, entering, bias in zip(

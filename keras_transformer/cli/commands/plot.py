@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keras_transformer.cli.artefact import load_run, open_tokenizers
+from keras_transformer.cli.artefact import RuntimeOptions, load_run, open_tokenizers
 from keras_transformer.cli.corpora import DataOptions, default_vocab_size, read_corpus
 from keras_transformer.cli.families import family_in, require_family
 from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
@@ -17,6 +17,7 @@ from keras_transformer.cli.parser import (
     flags_in_errors,
     read_fields,
 )
+from keras_transformer.cli.text_models import open_encoder
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.suggestions import did_you_mean
@@ -110,6 +111,17 @@ class TextOptions:
             raise ValueError(f"tokens must be two, got {len(self.tokens)}.")
         if self.layer is not None and not self.tokens:
             raise ValueError("layer is that of --tokens: give both, or neither.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggedOptions:
+    """The text whose tags are drawn.
+
+    Args:
+        text: The text; white space separates words.
+    """
+
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +308,16 @@ def _draw_text_attention(given: Any) -> "Figure":
     return query_key_features(seen.compared(options.tokens, options.layer))
 
 
+def _draw_tags(given: Any) -> "Figure":
+    threads = read_fields(given, ThreadOptions).threads
+    tagger: Any = open_encoder(given.run, RuntimeOptions(threads=threads), "tagging")
+    from keras_transformer.plotting.tags import tagged_text
+
+    [words] = tagger.tag([given.text])
+    is_chain = tagger.config.crf and hasattr(tagger, "model")
+    return tagged_text(words, tagger.config.labels, tagger.model.head.chain if is_chain else None)
+
+
 def _draw_alignment(given: Any) -> "Figure":
     pair = _see_pair(given)
     from keras_transformer.plotting.alignment import alignment
@@ -377,6 +399,7 @@ KINDS = {
         (PairOptions, HeadOptions, TextOptions, ThreadOptions),
         reads="run",
     ),
+    "tags": Kind("the tags of a text", _draw_tags, (TaggedOptions, ThreadOptions), reads="run"),
     "alignment": Kind(
         "which source tokens a translation comes from",
         _draw_alignment,

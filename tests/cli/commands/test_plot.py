@@ -15,6 +15,7 @@ from tools.covering import sampled
 
 PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"], "vectors": ["v.txt"]}
 PARTS["alignment"] = PARTS["attention"]
+PARTS["tags"] = ["runs/a", "--text", "x"]
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +140,21 @@ def test_what_a_family_does_not_read_is_refused(
     directory = alone if is_alone else run
     result = run_cli("plot", "attention", directory, *flags, "--output", tmp_path / "a.png")
     assert result.code != 0 and message in result.err
+
+
+def test_tags_of_a_text(run_cli, run: Path, tmp_path: Path) -> None:
+    from keras_transformer.config.encoder_only import EncoderConfig
+    from keras_transformer.models.encoder_only import build_encoder
+    from keras_transformer.runs.run_directory import RunDirectory
+
+    tokenizer, _ = RunDirectory(run).load_tokenizers()
+    sizes = {"model_dim": 8, "num_heads": 2, "num_layers": 1, "feed_forward_dim": 8}
+    head = {"head": "tagging", "labels": ("B-X", "I-X", "O"), "crf": True}
+    model = build_encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **sizes, **head))
+    model.save_to_preset(tmp_path / "tagger", tokenizer)
+    output = tmp_path / "tags.png"
+    result = run_cli("plot", "tags", tmp_path / "tagger", "--text", "ab cab", "--output", output)
+    assert (result.code, is_png(output)) == (0, True)
 
 
 @pytest.mark.parametrize("kind", ["masks", "positions"])
