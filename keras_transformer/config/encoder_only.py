@@ -15,7 +15,7 @@ from keras_transformer.config.checks import (
 from keras_transformer.config.embedding import FeatureConfig, read_features
 from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
-from keras_transformer.config.stack import BlockConfig, NormPlacement, StackConfig
+from keras_transformer.config.stack import AttentionConfig, BlockConfig, NormPlacement, StackConfig
 from keras_transformer.config.text_vectors import (
     DenseConfig,
     check_prompts,
@@ -214,13 +214,18 @@ class EncoderConfig(SingleStackConfig):
             raise ValueError(
                 "query_stream needs special_ids with a mask, with which it is asked for tokens."
             )
-        if self.positions != "none" or not (
-            self.relative_sinusoids or self.relative_buckets or self.rotary_base
+        reads = (block.own for block in self.stack.blocks)
+        if self.positions != "none" or not all(
+            isinstance(one, AttentionConfig)
+            and one.relative_sinusoids
+            and one.relative_bias is None
+            and one.window is None
+            for one in reads
         ):
             raise ValueError(
-                "a query_stream knows its places by relative positions alone: give "
-                "positions='none' and relative_sinusoids=True (the preset xlnet-tiny), "
-                f"relative_buckets or rotary_base, got positions={self.positions!r}."
+                "a query_stream knows its places by relative sinusoids alone: give "
+                "positions='none' and relative_sinusoids=True (the preset xlnet-tiny), without "
+                f"relative_buckets and window, got positions={self.positions!r}."
             )
         if self.embedding_dim is not None:
             raise ValueError(

@@ -116,6 +116,7 @@ class MultiHeadAttention(Configured):
         bias: Tensor | None = None,
         return_scores: bool = False,
         differs: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Any:
         """Attends from every query to the keys that its mask allows.
 
@@ -133,6 +134,8 @@ class MultiHeadAttention(Configured):
             differs: Boolean `(batch, 1, target_length, source_length)`, True where a key is of
                 another segment than the query; None for one segment. Read by relative segments
                 only.
+            places: int32 `(batch, target_length)`, the place of each query among the keys; None if
+                they follow each other from 0 on. Read by relative sinusoids only.
 
         Returns:
             `(batch, target_length, model_dim)`, zeros if a query has no key at all; with
@@ -150,6 +153,7 @@ class MultiHeadAttention(Configured):
             bias=bias,
             return_scores=return_scores,
             differs=differs,
+            places=places,
         )
 
     def project_queries(self, query: Tensor, first_place: Tensor | int = 0) -> Tensor:
@@ -195,6 +199,7 @@ class MultiHeadAttention(Configured):
         bias: Tensor | None = None,
         return_scores: bool = False,
         differs: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Any:
         """Attends from queries `(batch, target_length, model_dim)` to `project`'s result.
 
@@ -212,7 +217,7 @@ class MultiHeadAttention(Configured):
             further = self.segments(queries, differs) * scale
         if self.distances is not None:
             queries, of_distances = self.distances(
-                queries, num_keys=ops.shape(keys)[2], first_place=first_place
+                queries, num_keys=ops.shape(keys)[2], first_place=first_place, places=places
             )
             further = _with(further, of_distances * scale)
         needs_weights = return_weights or return_scores or (training and self.config.dropout)
@@ -296,6 +301,7 @@ class MultiHeadAttention(Configured):
         bias: Tensor | None = None,
         return_scores: bool = False,
         differs: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Any:
         """Returns the symbolic output, and those of weights and scores where they are asked for."""
         outputs = keras.KerasTensor(query.shape, dtype=self.compute_dtype)

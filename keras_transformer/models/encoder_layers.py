@@ -94,21 +94,25 @@ class EncoderLayers:
         return inputs["token_type_ids"] if self.config.relative_segments else None
 
     def query_states(self, inputs: Inputs) -> Tensor:
-        """Returns the states of the query stream, `(batch, length, model_dim)`.
+        """Returns the states of the query stream, `(batch, predictions, model_dim)`.
 
-        What is predicted are the places of masks, of which none reads another, or with an input
-        `order` what that names (`layers.encoder.two_streams.content_mask`).
+        They are those of an input `places`, or of all. What is predicted are the places of masks,
+        of which none reads another, or with an input `order` what that names
+        (`layers.encoder.two_streams.content_mask`).
         """
         if (order := inputs.get("order")) is None:
             is_mask = ops.equal(inputs["token_ids"], self.config.special_ids.mask)
             order = ops.cast(is_mask, "int32")
+        if (places := inputs.get("places")) is None:
+            places = ops.cumsum(ops.ones_like(order), axis=1) - 1
         embedded = self.embed(inputs)
         return self.stack(
             embedded,
             self.keep_mask(inputs),
             token_type_ids=self.segments(inputs),
-            queries=self.query_start(embedded),
+            queries=self.query_start(embedded, places),
             order=order,
+            places=places,
         )
 
     def pooled(self, states: Tensor, keep: Tensor) -> Tensor:
@@ -157,8 +161,7 @@ class EncoderLayers:
         self.check_chooses()
         if self.query_start is not None:
             inputs["places"] = ids_input("places")
-            states = self.query_states(inputs)
-            return with_one(ops.take_along_axis(states, inputs["places"][:, :, None], axis=1))
+            return with_one(self.query_states(inputs))
         states, keep = self.states(inputs), self.keep_mask(inputs)
         kind, of_pair = self.config.head, []
         if self.next_sentence is not None:

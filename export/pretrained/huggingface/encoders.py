@@ -213,6 +213,7 @@ def _xlnet_config(outgoing: Outgoing) -> dict[str, Any]:
         "ff_activation": THEIR_ACTIVATIONS[config.activation],
         "dropout": config.dropout,
         "layer_norm_eps": config.layer_norm_epsilon,
+        "clamp_len": config.farthest_distance or -1,
         **_labels(config),
     }
 
@@ -390,6 +391,7 @@ XLNET = Architecture(
             "max_positions": (None,),
             "positions": ("none",),
             "relative_sinusoids": (True,),
+            "farthest_distance": None,
             "relative_segments": (True,),
             "attention_bias": (False,),
             "embedding_norm": (False,),

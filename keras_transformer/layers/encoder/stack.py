@@ -50,11 +50,12 @@ class EncoderBlock(Block):
         bias: Tensor | None = None,
         differs: Tensor | None = None,
         content: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Tensor:
         """Runs the block; `bias` is added to the scores of its self-attention.
 
-        `differs` is as for `MultiHeadAttention`. `content`, as wide as the states, is what they
-        attend to in place of themselves: the states are then a stream of queries.
+        `differs` and `places` are as for `MultiHeadAttention`. `content`, as wide as the states, is
+        what they attend to in place of themselves: the states are then a stream of queries.
         """
         enter = self.attention_residual.enter
         attended = self.attention(
@@ -64,6 +65,7 @@ class EncoderBlock(Block):
             training=training,
             bias=bias,
             differs=differs,
+            places=places,
         )
         states = self.attention_residual(states, attended, training=training)
         transformed = self.feed_forward(self.feed_forward_residual.enter(states), training=training)
@@ -91,6 +93,7 @@ class Encoder(Stack):
         token_type_ids: Tensor | None = None,
         queries: Tensor | None = None,
         order: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Tensor:
         """Runs the blocks one after the other.
 
@@ -102,15 +105,22 @@ class Encoder(Stack):
                 key; None for all.
             token_type_ids: Integer `(batch, source_length)`, the segments that blocks with relative
                 segments read; None for one.
-            queries: As `states`: what the query stream begins as, whose last states are then
-                returned; None without one (Yang et al. 2019).
+            queries: `(batch, predictions, model_dim)`: what the query stream begins as, whose last
+                states are then returned; None without one (Yang et al. 2019).
             order: int32 `(batch, source_length)`, as for `content_mask`, with `queries`.
+            places: int32 `(batch, predictions)`, where the queries stand.
 
         Returns:
-            `(batch, source_length, model_dim)`.
+            States, shaped as the content's or the queries'.
         """
         if queries is not None:
-            return self._query_stream(states, keep_mask, token_type_ids, queries, order, training)
+            of_content = {"keep_mask": content_mask(order, keep_mask)}
+            of_queries = {"keep_mask": query_mask(order, keep_mask, places), "places": places}
+            if token_type_ids is not None:
+                of_content["differs"] = _differs(token_type_ids)
+                own = ops.take_along_axis(token_type_ids, places, axis=1)
+                of_queries["differs"] = _differs(own, token_type_ids)
+            return self._query_stream(states, queries, of_content, of_queries, training)
         mask = None if keep_mask is None else self.own_mask(keep_mask)
         if visible is not None:
             mask = visible if mask is None else mask & visible
@@ -123,22 +133,16 @@ class Encoder(Stack):
     def _query_stream(
         self,
         states: Tensor,
-        keep_mask: Tensor,
-        token_type_ids: Tensor | None,
         queries: Tensor,
-        order: Tensor,
+        of_content: dict[str, Tensor | None],
+        of_queries: dict[str, Tensor | None],
         training: bool | None,
     ) -> Tensor:
-        differs = _differs(token_type_ids)
-        of_content = {"keep_mask": content_mask(order, keep_mask), "differs": differs}
-        of_queries = {"keep_mask": query_mask(order, keep_mask), "differs": differs}
-        biases = self.attention_biases(states)
-        for number, (block, bias) in enumerate(zip(self.blocks, biases, strict=True), start=1):
-            asked = {"states": queries, "bias": bias, "content": states}
+        for number, block in enumerate(self.blocks, start=1):
+            asked = {"states": queries, "content": states}
             queries = self._run_block(block, asked, of_queries, training)
             if number < len(self.blocks):  # Nothing reads the last block's content.
-                content = {"states": states, "bias": bias}
-                states = self._run_block(block, content, of_content, training)
+                states = self._run_block(block, {"states": states}, of_content, training)
         return self._finish(queries)
 
     def own_mask(self, keep_mask: Tensor) -> Tensor:
@@ -152,8 +156,9 @@ class Encoder(Stack):
         return {**super().masks(keep_mask), "differs": _differs(token_type_ids)}
 
 
-def _differs(token_type_ids: Tensor | None) -> Tensor | None:
-    """Returns which keys are of another segment than a query: `(batch, 1, length, length)`."""
+def _differs(token_type_ids: Tensor | None, of_keys: Tensor | None = None) -> Tensor | None:
+    """Returns which keys are of another segment than a query: `(batch, 1, queries, keys)`."""
     if token_type_ids is None:
         return None
-    return ops.not_equal(token_type_ids[:, None, :, None], token_type_ids[:, None, None, :])
+    keys = token_type_ids if of_keys is None else of_keys
+    return ops.not_equal(token_type_ids[:, None, :, None], keys[:, None, None, :])

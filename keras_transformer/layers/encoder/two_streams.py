@@ -28,12 +28,19 @@ def content_mask(order: Tensor, keep_mask: Tensor) -> Tensor:
     return (seen & keep_mask[:, None, :])[:, None]
 
 
-def query_mask(order: Tensor, keep_mask: Tensor) -> Tensor:
+def query_mask(order: Tensor, keep_mask: Tensor, places: Tensor) -> Tensor:
     """Returns which keys the query stream reads: none for what is not predicted.
 
-    Arguments and result are those of `content_mask`.
+    Args:
+        order: As for `content_mask`, as is `keep_mask`.
+        keep_mask: See there.
+        places: int32 `(batch, predictions)`, where the queries stand.
+
+    Returns:
+        Boolean `(batch, 1, predictions, length)`.
     """
-    seen = order[:, None, :] < order[:, :, None]
+    own = ops.take_along_axis(order, places, axis=1)
+    seen = order[:, None, :] < own[:, :, None]
     return (seen & keep_mask[:, None, :])[:, None]
 
 
@@ -44,28 +51,33 @@ class QueryStart(keras.layers.Layer):
     Args:
         dropout: Probability of dropping a feature.
 
-    Input and output:
-        `(batch, length, model_dim)`, of which the input's values are not read.
+    Input:
+        states `(batch, length, model_dim)` and places `(batch, predictions)`, whose values are not
+        read.
+
+    Output:
+        `(batch, predictions, model_dim)`.
     """
 
     def __init__(self, dropout: float = 0.1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dropout = dropout
 
-    def build(self, states_shape: Any) -> None:
+    def build(self, states_shape: Any, places_shape: Any = None) -> None:
         """Creates w as wide as the states."""
         self.vector = self.add_weight((states_shape[-1],), normal_initializer(0.02), name="vector")
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
 
-    def call(self, states: Tensor, training: bool | None = None) -> Tensor:
-        """Returns w for each of the states."""
-        queries = ops.broadcast_to(ops.cast(self.vector, states.dtype), ops.shape(states))
+    def call(self, states: Tensor, places: Tensor, training: bool | None = None) -> Tensor:
+        """Returns w for each place."""
+        vector = ops.cast(self.vector, states.dtype)
+        queries = ops.broadcast_to(vector, (*ops.shape(places), states.shape[-1]))
         return self.drop(queries, training=training)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {**super().get_config(), "dropout": self.dropout}
 
-    def compute_output_shape(self, states_shape: Any) -> Any:
-        """Returns the states' shape."""
-        return states_shape
+    def compute_output_shape(self, states_shape: Any, places_shape: Any) -> Any:
+        """Returns `(batch, predictions, model_dim)`."""
+        return (*places_shape, states_shape[-1])

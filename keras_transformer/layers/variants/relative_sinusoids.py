@@ -31,7 +31,8 @@ class RelativeSinusoids(Composite):
 
     Input:
         Queries `(batch, heads, queries, key_dim)`, the number of keys, and the place of the first
-        query; the first key has place 0.
+        query; the first key has place 0. Queries that do not follow each other have places of their
+        own, int32 `(batch, queries)`, each that of a key.
 
     Output:
         Queries plus u, to be multiplied by keys, and the scores of distances `(batch, heads,
@@ -68,7 +69,11 @@ class RelativeSinusoids(Composite):
         )
 
     def call(
-        self, queries: Tensor, num_keys: Tensor | int, first_place: Tensor | int = 0
+        self,
+        queries: Tensor,
+        num_keys: Tensor | int,
+        first_place: Tensor | int = 0,
+        places: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Returns queries for the keys, and the scores of distances."""
         content, position = (
@@ -76,8 +81,8 @@ class RelativeSinusoids(Composite):
             for bias in (self.content_bias, self.position_bias)
         )
         # Every distance once, the largest first: [T + S - 1].
-        largest = first_place + ops.shape(queries)[2] - 1
-        count = ops.shape(queries)[2] + num_keys - 1
+        rows = ops.shape(queries)[2] if places is None else num_keys
+        largest, count = first_place + rows - 1, rows + num_keys - 1
         distances = largest - ops.arange(count, dtype="int32")
         if self.farthest is not None:
             distances = ops.clip(distances, -self.farthest, self.farthest)
@@ -88,7 +93,12 @@ class RelativeSinusoids(Composite):
         # memory, where a batch of one head is multiplied by a matrix for all rows.
         keys = ops.broadcast_to(keys, (ops.shape(queries)[0], *ops.shape(keys)))
         scores = ops.matmul(position, keys)  # [B, H, T, T + S - 1]
-        return content, _by_key(scores, num_keys)
+        if places is None:
+            return content, _by_key(scores, num_keys)
+        # Of the query at place p the distances begin num_keys - 1 - p columns behind the largest.
+        columns = num_keys - 1 - places[:, :, None] + ops.arange(num_keys, dtype="int32")
+        heads = ops.broadcast_to(columns[:, None], (*ops.shape(scores)[:3], num_keys))
+        return content, ops.take_along_axis(scores, heads, axis=3)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -34,17 +34,15 @@ _SPECIAL = {"pad": "<pad>", "unk": "<unk>", "eos": "<sep>", "mask": "<mask>", "c
 
 def xlnet_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of an XLNet; its `mem_len`, of segments before a text, is not read."""
-    fields.require(
-        attn_type="bi", clamp_len=-1, bi_data=False, summary_type="last", summary_use_proj=True
-    )
-    fields.require(tie_word_embeddings=True)
+    fields.require(attn_type="bi", bi_data=False, tie_word_embeddings=True)
+    fields.require(summary_type="last", summary_use_proj=True)
     if _LM_MATRIX in tensors and not np.array_equal(tensors[_LM_MATRIX], tensors[BODY + MATRIX]):
         raise ImportRefusedError(
             f"{tensors.origin} holds {_LM_MATRIX} that differs from the embeddings: an XLNet whose "
             "head is not tied to them is not supported."
         )
     width, heads = fields.integer("d_model", 1024), fields.integer("n_head", 16)
-    dropout = fields.number("dropout", 0.1)
+    dropout, clamp = fields.number("dropout", 0.1), fields.integer("clamp_len", -1, least=-1)
     return EncoderConfig(
         vocab_size=fields.vocab_size(),
         model_dim=width,
@@ -59,6 +57,7 @@ def xlnet_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> E
         positions="none",
         max_positions=None,
         relative_sinusoids=True,
+        farthest_distance=clamp if clamp > 0 else None,
         num_token_types=3,
         relative_segments=True,
         attention_bias=False,

@@ -133,11 +133,14 @@ def test_masks_written_out() -> None:
     content = [[1, 0, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 0, 0, 0]]
     query = [[0, 0, 0, 0], [1, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
     np.testing.assert_array_equal(content_mask(order, keep)[0, 0], content)
-    np.testing.assert_array_equal(query_mask(order, keep)[0, 0], query)
+    for places in ([0, 1, 2, 3], [2, 1]):
+        found = query_mask(order, keep, np.array([places], "int32"))
+        np.testing.assert_array_equal(found[0, 0], np.array(query)[places])
 
 
 def test_the_query_stream_begins_alike_everywhere_and_its_layer_is_saved_with_its_dropout() -> None:
     layer = QueryStart.from_config(QueryStart(0.25).get_config())
     assert layer.dropout == 0.25
-    start = np.asarray(layer(np.zeros((2, 3, 5), "float32")))
-    np.testing.assert_array_equal(start, np.broadcast_to(layer.vector, (2, 3, 5)))
+    places = np.zeros((2, 4), "int32")
+    start = np.asarray(layer(np.zeros((2, 3, 5), "float32"), places))
+    np.testing.assert_array_equal(start, np.broadcast_to(layer.vector, (2, 4, 5)))

@@ -153,7 +153,6 @@ def test_padding_on_the_left_changes_nothing(classes: Read) -> None:
     ("fields", "message"),
     [
         ({"attn_type": "uni"}, "has attn_type: 'uni', and only 'bi' is supported"),
-        ({"clamp_len": 8}, "has clamp_len: 8, and only -1 is supported"),
         ({"summary_type": "mean"}, "has summary_type: 'mean', and only 'last' is supported"),
         (
             {"architectures": ["XLNetForMultipleChoice"]},
@@ -167,6 +166,13 @@ def test_what_is_not_supported_is_named(fields: dict, message: str, tmp_path: Pa
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
     with pytest.raises(ImportRefusedError, match=message):
         from_pretrained(path)
+
+
+def test_clamped_distances_are_read(tmp_path: Path) -> None:
+    path = Path(shutil.copytree(FOLDER / "xlnet_classes", tmp_path / "changed"))
+    values = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**values, "clamp_len": 8}))
+    assert from_pretrained(path)[0].config.farthest_distance == 8
 
 
 def test_pieces_alone_do_not_say_how_texts_are_read(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from single_texts import LABELLED, weights
+from single_texts import LABELLED, LINES, weights
 
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.decoding.encoder import TextEncoder
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.training.run.loss_record import read_losses
@@ -15,6 +17,10 @@ from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
+TAGGED = TaggedCorpus(
+    TaggedTexts([line.split() for line in LINES[:40]], [["X", "Y", "X"]] * 40, origin="tags")
+)
+PAIRED = Corpus(Pairs(LINES[:30], LINES[30:60], "demo"))
 RELATIVE: dict[str, Any] = {"overrides": {"max_positions": None}}
 
 
@@ -33,6 +39,7 @@ def test_a_resumed_run_is_the_unbroken_one_and_fills_masks(start, tmp_path: Path
     assert len(best.tokens) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_classifier_starts_from_it_and_learns(start, tmp_path: Path) -> None:
     start("permutation-lm", "run", options={"max_steps": 1}, **RELATIVE)
     options = {"max_steps": 40, "learning_rate": 0.01, "warmup_steps": 4, "checkpoint_steps": 20}
@@ -52,10 +59,26 @@ def test_a_classifier_starts_from_it_and_learns(start, tmp_path: Path) -> None:
     assert last < first
 
 
+@pytest.mark.exhaustive
+def test_a_tagger_and_vectors_start_from_it(start, tmp_path: Path) -> None:
+    start("permutation-lm", "run", options={"max_steps": 1}, **RELATIVE)
+    options = TrainOptions(max_length=32, max_steps=2)
+    for task, corpus, head in (("tag", TAGGED, "tagging"), ("embed", PAIRED, "embedding")):
+        settings = {"init": tmp_path / "run", "options": options}
+        model = train_texts(task, corpus, tmp_path / task, **settings).model
+        assert model.config.head == head and model.config.relative_segments
+        record = json.loads((tmp_path / task / "training.json").read_text())
+        assert "encoder/block_0/attention/segments/vectors" in record["transfer"]["taken"]
+
+
 @pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        ("permutation-lm", {"preset": "bert-tiny"}, "a query_stream knows its places by relative"),
+        (
+            "permutation-lm",
+            {"preset": "bert-tiny"},
+            "a query_stream knows its places by",
+        ),
         (
             "permutation-lm",
             {"overrides": {"memory_length": 4, "max_positions": None}},
