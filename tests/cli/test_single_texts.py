@@ -127,6 +127,10 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
             "--task causal-lm --preset tiny",
             "--preset tiny is not for --task causal-lm, which takes",
         ),
+        (
+            "--task permutation-lm --memory-length 9 --train-text a.txt",
+            "--memory-length is for --task causal-lm, not for permutation-lm.",
+        ),
         ("--cutoffs 9 20", "--cutoffs is for --task causal-lm, not for translation."),
         ("--preset gpt2", "--preset gpt2 is not for --task translation, which takes tiny, small"),
         (

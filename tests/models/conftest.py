@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import ModelConfig
@@ -41,6 +41,13 @@ IN_TURN: dict[str, Any] = {
     "window": 2,
     "block_pattern": ({"rotary_base": 100.0}, {"window": None, "gated_feed_forward": True}),
     "key_dim": 4,
+}
+XLNET: dict[str, Any] = {
+    **NO_POSITIONS,
+    "relative_sinusoids": True,
+    "relative_segments": True,
+    "attention_bias": False,
+    "embedding_norm": False,
 }
 CHOICES = ("yes", "no", "maybe")
 # No target id is above 18: one variant has 19 of them.
@@ -99,6 +106,8 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "masked_lm", "num_layers": 3, "block_groups": 1, "embedding_dim": 5},
     {"embedding_dim": 8, **SINUSOIDAL, "embedding_norm": False, "norm": "pre"},
     {**IN_TURN, "num_layers": 4, "block_groups": 1, "blocks_per_group": 2},
+    {"head": "tagging", "labels": CHOICES, **XLNET, "pooler": False},
+    {"head": "masked_lm", **XLNET, "query_stream": True, "special_ids": SpecialIds(mask=4)},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]
 DECODERS: list[dict[str, Any]] = [

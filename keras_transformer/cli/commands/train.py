@@ -112,6 +112,7 @@ def _recipe(data: DataOptions, run: RunOptions) -> Recipe:
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
     """Trains on single texts; returns the model."""
     _refuse_vocabulary(given.data, run)
+    _refuse_fields_of_decoders(run)
     tokenizers = open_vocabularies(run.tokenizer)
     recipe = text_recipe(run, adapts=given["lora_rank"] > 0)
     options = read_fields(given, TrainOptions).filled(recipe.settings())
@@ -128,6 +129,14 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
         return train_on_texts(given, run, tokenizers, options, recipe, overrides)
 
 
+def _refuse_fields_of_decoders(run: RunOptions) -> None:
+    """Refuses flags of the model that only decoders alone have."""
+    for name in ("memory_length", "cutoffs"):
+        if getattr(run, name) and run.task != "causal-lm":
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is for --task causal-lm, not for {run.task}.")
+
+
 def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
     """Refuses flags that only the tasks on single texts read."""
     for name in ("train_text", "valid_text", "train_jsonl", "valid_jsonl"):
@@ -139,10 +148,7 @@ def _refuse_text_flags(given: Namespace, run: RunOptions) -> None:
             )
     if given["multi_label"]:
         raise ValueError("--multi-label is for --task classify with --train-tsv.")
-    for name in ("memory_length", "cutoffs"):
-        if getattr(run, name):
-            flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is for --task causal-lm, not for {run.task}.")
+    _refuse_fields_of_decoders(run)
     if run.preset not in (None, *PRESETS):
         raise ValueError(
             f"--preset {run.preset} is not for --task translation, which takes "

@@ -125,7 +125,7 @@ def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: 
 def test_help_names_the_default_of_every_preset(run_cli) -> None:
     text = " ".join(run_cli("train", "--help").out.split()).replace("- ", "-")
     assert (
-        "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny; "
+        "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny, xlnet-tiny; "
         "64 for student-tiny; "
         "40 for bert-base, bert-large, gpt2, gpt2-medium; "
         "10 for gpt2-tiny, llama-tiny, lstm-tiny, transformer-xl-tiny, classify, tag, embed, "
