@@ -17,6 +17,7 @@ HOMES = {
     "AdaptiveEmbedding": "layers.tokens.adaptive",
     "AdaptiveSoftmax": "layers.heads.adaptive_softmax",
     "ChainHead": "layers.heads.classes",
+    "CharacterEmbedding": "layers.tokens.characters",
     "ClassHead": "layers.heads.classes",
     "ContextualFeatures": "layers.contextual_features",
     "Decoder": "layers.decoder.stack",

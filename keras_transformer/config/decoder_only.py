@@ -28,6 +28,12 @@ class DecoderConfig(SingleStackConfig):
             (Grave et al. 2017), and embeddings are as wide (Baevski and Auli 2018). Empty for one
             matrix of all ids. Vocabularies begin with the most frequent tokens.
         div_value: How many times narrower vectors are in each cluster than in the one before.
+        character_dim: Width of a byte's embedding in a model that builds vectors of tokens from
+            their UTF-8 bytes by convolutions, a highway and a linear layer (Kim et al. 2016), with
+            a head of its own; None for a matrix of tokens.
+        character_filters: Convolutions of each width, by byte of the width.
+        character_width: Widths are 1 to this.
+        max_token_bytes: Bytes of a token that are read, two marks among them.
         direction: "forward" for a model that predicts each token of a text from those before it,
             "backward" for one that reads texts from the end (Peters et al. 2018).
         recurrence: What the blocks have in place of self-attention: "lstm", long short-term memory,
@@ -113,6 +119,10 @@ class DecoderConfig(SingleStackConfig):
     final_logit_soft_cap: float | None = None
     cutoffs: tuple[int, ...] = dataclasses.field(default=(), metadata={"flag": False})
     div_value: int = 4
+    character_dim: int | None = None
+    character_filters: int = 25
+    character_width: int = 6
+    max_token_bytes: int = 24
     direction: Direction = "forward"
     recurrence: Literal["lstm"] | None = None
     memory_length: int | None = None
@@ -123,6 +133,7 @@ class DecoderConfig(SingleStackConfig):
         check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         self._check_cutoffs()
+        self._check_characters()
         check_choice("direction", self.direction, get_args(Direction))
         if self.recurrence is not None:
             check_choice("recurrence", self.recurrence, ("lstm",))
@@ -156,6 +167,20 @@ class DecoderConfig(SingleStackConfig):
                 f"final_logit_soft_cap={self.final_logit_soft_cap} does not go with cutoffs, whose "
                 "logits are of several softmaxes: leave one of them out."
             )
+
+    def _check_characters(self) -> None:
+        for name in ("character_filters", "character_width"):
+            check_size(name, getattr(self, name))
+        check_size("max_token_bytes", self.max_token_bytes, least=max(3, self.character_width))
+        if self.character_dim is None:
+            return
+        check_size("character_dim", self.character_dim)
+        for name, value in (("tied_head", self.tied_head), ("cutoffs", self.cutoffs)):
+            if value:
+                raise ValueError(
+                    f"character_dim makes vectors of tokens without a matrix, which {name}={value} "
+                    f"needs: give {name}={type(value)()}."
+                )
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
@@ -210,8 +235,17 @@ class DecoderConfig(SingleStackConfig):
 
     def embedding_arguments(self) -> dict[str, Any]:
         """Returns the arguments of the `Embeddings` layer but for its vocabulary."""
-        adaptive = {"cutoffs": self.cutoffs, "div_value": self.div_value} if self.cutoffs else {}
-        return {**super().embedding_arguments(), **adaptive}
+        more: dict[str, Any] = {}
+        if self.cutoffs:
+            more = {"cutoffs": self.cutoffs, "div_value": self.div_value}
+        elif self.character_dim is not None:
+            more["characters"] = {
+                "character_dim": self.character_dim,
+                "filters": self.character_filters,
+                "largest_width": self.character_width,
+                "max_bytes": self.max_token_bytes,
+            }
+        return {**super().embedding_arguments(), **more}
 
     @property
     def parameter_count(self) -> int:
@@ -225,6 +259,8 @@ class DecoderConfig(SingleStackConfig):
     def _token_parameters(self) -> int:
         """Returns the number of trainable scalars of tokens and of the head."""
         biases = self.logit_bias * self.vocab_size
+        if self.character_dim is not None:
+            return self.vocab_size * self.model_dim + biases + self._character_parameters()
         if not self.cutoffs:
             return (2 - self.tied_head) * self.vocab_size * self.model_dim + biases
         tokens = sum(one.width * (one.size + self.model_dim) for one in self.clusters)
@@ -232,6 +268,14 @@ class DecoderConfig(SingleStackConfig):
         choices = len(self.cutoffs) * (first + self.logit_bias)
         own = first * self.model_dim if self.tied_head else tokens
         return tokens + own + choices + biases
+
+    def _character_parameters(self) -> int:
+        """Returns the number of trainable scalars that make vectors of bytes."""
+        byte, widths = self.character_dim or 0, range(1, self.character_width + 1)
+        features = self.character_filters * sum(widths)
+        filters = self.character_filters * sum(width * (width * byte + 1) for width in widths)
+        highway, last = 2 * features * (features + 1), (features + 1) * self.model_dim
+        return 259 * byte + filters + highway + last
 
 
 def _with_window(block: BlockConfig, window: int) -> BlockConfig:

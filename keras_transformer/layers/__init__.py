@@ -21,6 +21,7 @@ from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.tokens.adaptive import AdaptiveEmbedding
+from keras_transformer.layers.tokens.characters import CharacterEmbedding
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "AdaptiveEmbedding",
     "AdaptiveSoftmax",
     "ChainHead",
+    "CharacterEmbedding",
     "ClassHead",
     "ContextualFeatures",
     "Decoder",

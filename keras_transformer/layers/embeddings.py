@@ -2,7 +2,7 @@
 sections 3.4, 3.5 and 5.4). Only this layer adds a token to a position.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,6 +13,7 @@ from keras_transformer.layers.positions import LearnedPositions, Positions, Sinu
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.layers.tokens.adaptive import AdaptiveEmbedding
+from keras_transformer.layers.tokens.characters import CharacterEmbedding
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.layer_norm import LayerNorm
 from keras_transformer.tensors import Tensor
@@ -39,9 +40,12 @@ class Embeddings(Composite):
         cutoffs: Where clusters of rarer ids begin, whose vectors are narrower, as for
             `AdaptiveEmbedding`; empty for one matrix of all ids.
         div_value: As there.
+        characters: The arguments of a `CharacterEmbedding` beside sizes and scale, which makes
+            vectors of tokens from their bytes; None for a matrix.
 
     Attributes:
-        tokens: The `TokenEmbedding`, which another layer may share, or `AdaptiveEmbedding`.
+        tokens: The `TokenEmbedding`, which another layer may share, `AdaptiveEmbedding` or
+            `CharacterEmbedding`.
         positions: `SinusoidalPositions` or `LearnedPositions`; None without positions.
         token_types: A `TokenEmbedding` without scale; None without token types.
         layer_norm: The normalisation of the sum; None without.
@@ -70,6 +74,7 @@ class Embeddings(Composite):
         projected_dim: int | None = None,
         cutoffs: Sequence[int] = (),
         div_value: int = 4,
+        characters: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         if num_token_types < 0:
@@ -88,6 +93,7 @@ class Embeddings(Composite):
         self.projected_dim = projected_dim
         self.cutoffs = tuple(cutoffs)
         self.div_value = div_value
+        self.characters = None if characters is None else dict(characters)
         policy = self.dtype_policy
         self.tokens = self._make_tokens()
         self.positions = self._make_positions()
@@ -110,11 +116,13 @@ class Embeddings(Composite):
             )
 
     def _make_tokens(self) -> Any:
-        size, named = (self.vocab_size, self.model_dim), {"dtype": self.dtype_policy}
-        if not self.cutoffs:
-            return TokenEmbedding(*size, self.scale, name="tokens", **named)
-        divided = self.cutoffs, self.div_value
-        return AdaptiveEmbedding(*size, *divided, self.scale, name="tokens", **named)
+        named: dict[str, Any] = {"dtype": self.dtype_policy, "name": "tokens", "scale": self.scale}
+        named |= {"vocab_size": self.vocab_size, "model_dim": self.model_dim}
+        if self.characters is not None:
+            return CharacterEmbedding(**named, **self.characters)
+        if self.cutoffs:
+            return AdaptiveEmbedding(cutoffs=self.cutoffs, div_value=self.div_value, **named)
+        return TokenEmbedding(**named)
 
     def _make_positions(self) -> Positions | None:
         arguments = {
@@ -236,6 +244,7 @@ class Embeddings(Composite):
             "projected_dim": self.projected_dim,
             "cutoffs": list(self.cutoffs),
             "div_value": self.div_value,
+            "characters": self.characters,
         }
 
     def compute_output_shape(

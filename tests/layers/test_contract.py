@@ -89,6 +89,7 @@ EMBEDDINGS = {
     "projected_dim": None,
     "cutoffs": [],
     "div_value": 4,
+    "characters": None,
 }
 # A second word tells apart the forms of a layer.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -98,6 +99,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "model_dim": 6,
         "cutoffs": [3, 7],
         "div_value": 2,
+        "scale": True,
+    },
+    "CharacterEmbedding": {
+        "vocab_size": 11,
+        "model_dim": 6,
+        "character_dim": 3,
+        "filters": 2,
+        "largest_width": 2,
+        "max_bytes": 5,
         "scale": True,
     },
     "SinusoidalPositions": {"model_dim": 6, "offset": 1, "layout": "halves"},
@@ -190,6 +200,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 CALLS: dict[str, dict[str, str]] = {
     "TokenEmbedding": {"inputs": "ids"},
     "AdaptiveEmbedding": {"inputs": "ids"},
+    "CharacterEmbedding": {"inputs": "ids"},
     "SinusoidalPositions": {"keep_mask": "mask"},
     "LearnedPositions": {"keep_mask": "mask"},
     "MultiHeadAttention": {"query": "states", "key": "source"},
@@ -340,7 +351,7 @@ def test_computes_in_its_policy_and_stores_float32(name: str, policy: str) -> No
     layer, compute_dtype = make(name, dtype=policy), HALVES[policy]
     outputs = layer(**inputs(name))
     assert keras.backend.standardize_dtype(outputs.dtype) == compute_dtype
-    assert {weight.dtype for weight in layer.weights} <= {"float32"}
+    assert {weight.dtype for weight in layer.trainable_weights} <= {"float32"}
     assert {part.compute_dtype for part in layer._flatten_layers()} == {compute_dtype}
 
 

@@ -32,6 +32,9 @@ def randomize() -> Callable[..., Any]:
 def _randomize(layer: Any, seed: int = 0, scale: float = 0.4) -> Any:
     generator = np.random.default_rng(seed)
     for weight in layer.weights:
+        if weight.dtype == "int32":  # a table of small numbers
+            weight.assign(generator.integers(0, 9, weight.shape))
+            continue
         centre = 1.0 if weight.name == "gamma" else 0.0
         weight.assign(centre + scale * generator.standard_normal(weight.shape))
     return layer

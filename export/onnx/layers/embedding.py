@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.single_stack import SingleStackConfig
@@ -28,6 +29,8 @@ HOLDS: dict[type, set[str]] = {
         "special_ids",
     },
     SingleStackConfig: {"vocab_size", "num_layers"},
+    # A table of all tokens' vectors is held in place of what makes them.
+    DecoderConfig: {"character_dim", "character_filters", "character_width", "max_token_bytes"},
     EncoderConfig: {"num_token_types", "pair_separators", "max_row_length", "prompts"}
     | {"default_prompt", "embedding_dim"},
     TransformerConfig: {"source_vocab_size", "marks", "num_encoder_layers", "num_decoder_layers"},

@@ -177,6 +177,9 @@ class TextTask:
     def build(self, config: ModelConfig, data: TrainingData) -> AnyModel:
         """Builds the model; takes what fits from the model to start from, and prints what not."""
         model = build_model(config, self.options.dtype_policy)
+        if isinstance(config, DecoderConfig) and config.character_dim is not None:
+            pieces = data.source_tokenizer.pieces(range(config.vocab_size))
+            model.embeddings.tokens.spell(pieces)  # type: ignore[union-attr]
         run = self.starting_point.run
         if run is not None:
             configs = run.load_config(), config

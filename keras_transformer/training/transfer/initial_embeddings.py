@@ -60,8 +60,11 @@ class InitialVectors:
     def check(self, config: ModelConfig) -> None:
         """Raises `ValueError` if the vectors are not those of a model of this config."""
         for file in filter(None, (self.source, self.target)):
-            if isinstance(config, DecoderConfig) and config.cutoffs:
-                raise ValueError("init_vectors are for one matrix of all ids: leave out cutoffs.")
+            if isinstance(config, DecoderConfig) and (config.cutoffs or config.character_dim):
+                raise ValueError(
+                    "init_vectors are for one matrix of all ids: leave out cutoffs and "
+                    "character_dim."
+                )
             if file.dim != config.embedded_dim:
                 given = getattr(config, "embedding_dim", None)
                 name = "model_dim" if given is None else "embedding_dim"

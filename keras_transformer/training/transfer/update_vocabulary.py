@@ -110,6 +110,8 @@ def grow(model: AnyModel, source: Growth, target: Growth) -> AnyModel:
             f"the model divides its ids by frequency, at cutoffs {config.cutoffs}: words that are "
             "added, whose ids come last, need a model without cutoffs."
         )
+    if getattr(config, "character_dim", None) is not None:
+        raise ValueError("words cannot be added to a model with character_dim yet: train it anew.")
     sizes = {"vocab_size": source.after.vocab_size}
     if hasattr(config, "source_vocab_size"):
         sizes = {

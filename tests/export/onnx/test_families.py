@@ -203,6 +203,12 @@ DECODERS: dict[str, dict[str, Any]] = {
         "positions": "none",
         "max_positions": None,
     },
+    "words of characters": {
+        "character_dim": 3,
+        "character_filters": 2,
+        "tied_head": False,
+        "num_layers": 1,
+    },
     "clusters of ids": {"cutoffs": (10, 25), "div_value": 2, "logit_bias": True},
     "clusters of ids, own head": {"cutoffs": (20,), "tied_head": False, "num_layers": 1},
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
