@@ -93,10 +93,10 @@ def check_shortlist(model: AnyModel, shortlist: Shortlist | None) -> None:
 
 
 def ids_of_every_text(config: TransformerConfig) -> set[int]:
-    """Returns the ids that any translation may need: eos, unk, and marks of languages."""
+    """Returns the ids that any translation may need: eos, unk, slots, and marks of languages."""
     special = config.special_ids
     found = {special.eos, special.unk} | config.marks.ids - special.never_generated
-    return {token for token in found if token is not None}
+    return {token for token in found if token is not None} | {*special.slots}
 
 
 def in_float32(model: Model) -> Model:

@@ -13,6 +13,7 @@ from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedDecoder, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.slots import slots_in
 from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
 from keras_transformer.export.saved_model.languages import RowLanguages
 from keras_transformer.models.decoder_only import DecoderOnly
@@ -189,7 +190,8 @@ class Translation(Searches):
             prefixes = _prefixes(begins, kept)
         empty = row_lengths(source_ids, self.special_ids) == 0
         source = self._parts.read_source(self._marked(source_ids, source_marks))
-        return source, Sentences(limits=limits, prefixes=prefixes, skipped=empty)
+        slots = slots_in(source_ids, self.special_ids)
+        return source, Sentences(limits=limits, prefixes=prefixes, skipped=empty, slots=slots)
 
     def _most(self, source_ids: Tensor) -> Tensor:
         """Returns the longest translation that the options allow each source, int32 `(batch,)`."""

@@ -23,9 +23,11 @@ class SpecialIds:
         mask: Stands for a token to be filled in; None if the vocabulary has no such piece.
         cls: Ends the row of an encoder, behind the last eos, and is where a whole text is read
             (XLNet); None if rows end with eos and are read at their first token.
+        slots: Stand for spans of a text; part of a text, of which a search writes each one that the
+            source has exactly once. Empty if the vocabulary has no such pieces.
 
     Raises:
-        ValueError: An id is negative, or two of pad, unk, bos, eos, mask and cls are equal.
+        ValueError: An id is negative, or two of pad, unk, bos, eos, mask, cls and slots are equal.
         TypeError: An id is not an integer.
 
     Example:
@@ -41,27 +43,30 @@ class SpecialIds:
     decoder_start: int = None  # type: ignore[assignment]
     mask: int | None = None
     cls: int | None = None
+    slots: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
+        object.__setattr__(self, "slots", tuple(map(int, self.slots)))
         if self.decoder_start is None:
             start = self.eos if self.bos is None else self.bos
             object.__setattr__(self, "decoder_start", start)
-        for name, token in self.to_dict().items():
+        pieces = self._without_text()
+        for name, token in pieces.items():
             if token is not None or name not in _OPTIONAL:
                 check_size(f"special id {name}", token, least=0)
-        pieces = {name: token for name, token in self.to_dict().items() if name != "decoder_start"}
-        given = [token for token in pieces.values() if token is not None]
+        del pieces["decoder_start"]
+        given = [token for token in pieces.values() if token is not None] + [*self.slots]
         if len(set(given)) < len(given):
             raise ValueError(
-                f"{', '.join(pieces)} must be different ids, got "
-                f"{', '.join(map(str, pieces.values()))}."
+                f"{', '.join([*pieces, *['slots'][: len(self.slots)]])} must be different ids, got "
+                f"{', '.join(map(str, [*pieces.values(), *self.slots]))}."
             )
 
     @functools.cached_property
     def without_text(self) -> frozenset[int]:
         """The ids that are left out of a text."""
-        return frozenset(token for token in self.to_dict().values() if token is not None)
+        return frozenset(token for token in self._without_text().values() if token is not None)
 
     @property
     def row_ends(self) -> tuple[int, ...]:
@@ -93,8 +98,13 @@ class SpecialIds:
         return max(self.without_text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the ids as plain JSON values; mask and cls only if there are such."""
+        """Returns the ids as plain JSON values; mask, cls and slots only if there are such."""
+        slots = {"slots": list(self.slots)} if self.slots else {}
+        return {**self._without_text(), **slots}
+
+    def _without_text(self) -> dict[str, Any]:
         ids = dataclasses.asdict(self)
+        del ids["slots"]
         return {
             name: token
             for name, token in ids.items()

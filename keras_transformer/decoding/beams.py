@@ -36,6 +36,8 @@ def advance_beams(
         sentences.prefixes,
         stepper.special_ids,
         sentences.prompt_lengths,
+        sentences.slots,
+        sentences.limits,
     )
     totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     length = state.step + 1

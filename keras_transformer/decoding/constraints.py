@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.decoding.slots import forbidden_by_slots
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 
@@ -23,6 +24,8 @@ def next_log_probs(
     prefixes: Tensor | None,
     special_ids: SpecialIds,
     prompt_lengths: Tensor | None = None,
+    slots: Tensor | None = None,
+    limits: Tensor | None = None,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 
@@ -34,6 +37,8 @@ def next_log_probs(
         prefixes: int32 `(batch, prefix_length)`, the first tokens of each sentence, padded with -1.
         special_ids: Ids of the vocabulary that are not text.
         prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt; none if None.
+        slots: bool `(batch, N)`, which slots each source has; none if None.
+        limits: int32 `(batch,)`, the longest translation of each; `max_length` for all if None.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token
@@ -49,6 +54,11 @@ def next_log_probs(
     if prompt_lengths is not None:
         new = ops.repeat(step - prompt_lengths, beams)[:, None]  # [B K, 1]
     allowed = _forbid(log_probs, generated, step, new, options, special_ids)
+    if special_ids.slots:
+        most = options.max_length if limits is None else ops.repeat(limits, beams)
+        asked = None if slots is None else ops.repeat(slots, beams, axis=0)
+        forbidden = forbidden_by_slots(allowed, generated, step, most, asked, special_ids)
+        allowed = ops.where(forbidden, IMPOSSIBLE, allowed)
     forced = _forced(step, options, prefixes, beams, prompt_lengths)
     if forced is not None:
         own = log_probs if prompt_lengths is None else ops.where(new < 0, 0.0, log_probs)

@@ -32,6 +32,8 @@ def advance_samples(
         sentences.prefixes,
         stepper.special_ids,
         sentences.prompt_lengths,
+        sentences.slots,
+        sentences.limits,
     )
     tokens = draw(log_probs, _uniforms(state.step, sentences), options)
     own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]

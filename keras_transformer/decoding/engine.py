@@ -30,6 +30,7 @@ from keras_transformer.decoding.parts import (
 )
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
+from keras_transformer.decoding.slots import slots_in
 from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.layers.decoder.memory import Memory
@@ -201,7 +202,13 @@ class SearchingEngine:
     ) -> tuple[CachedSteps, Sentences, Callable[[SearchState], SearchState]]:
         """Returns what a search of a batch takes."""
         given = dict(inputs)
-        source = self._read_source(given.pop("source_ids")) if self._read_source else None
+        source = None
+        if self._read_source:
+            source_ids = given.pop("source_ids")
+            source, given["slots"] = (
+                self._read_source(source_ids),
+                slots_in(source_ids, self._special_ids),
+            )
         sentences = Sentences(**given)
         advance = self._steps.advance(options, source, sentences)
         return self._steps.stepper(source), sentences, advance

@@ -59,6 +59,8 @@ class Sentences(NamedTuple):
         prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt, none if None.
             They cost nothing and do not count in a length, except in `limits`; `uniforms` begin
             after them.
+        slots: bool `(batch, N)`, which slots of the vocabulary each source has, none if None: a
+            translation has the same, each once.
     """
 
     limits: Tensor | None = None
@@ -67,6 +69,7 @@ class Sentences(NamedTuple):
     prefixes: Tensor | None = None
     uniforms: Tensor | None = None
     prompt_lengths: Tensor | None = None
+    slots: Tensor | None = None
 
 
 class SearchState(NamedTuple):

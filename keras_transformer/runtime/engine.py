@@ -222,6 +222,7 @@ class DecoderEngine:
             seed=seed,
             with_scores=with_scores,
             stops=stops,
+            sources=[] if rows.sources is None else [rows.sources[place] for place in places],
         )
 
     @contextmanager

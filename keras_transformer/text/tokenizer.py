@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.text.slots import SLOTS
 from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.text.subwords.opening import SUFFIXES, open_subwords
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
@@ -264,6 +265,7 @@ def train_tokenizer(
     byte_fallback: bool | None = None,
     has_mask: bool = False,
     num_sentinels: int = 0,
+    has_slots: bool = False,
     max_sentences: int = _MAX_TRAINING_SENTENCES,
 ) -> Tokenizer:
     """Trains a SentencePiece model; the same sentences always give the same model.
@@ -283,6 +285,8 @@ def train_tokenizer(
             that hold it are read with it.
         num_sentinels: give the vocabulary so many pieces that stand for hidden spans,
             `<extra_id_0>` and so on, with the ids after the mask's.
+        has_slots: give the vocabulary the pieces that stand for spans of a text (`SLOTS`), with the
+            ids after these.
         max_sentences: more sentences than this are sampled down to it, always the same ones.
 
     Returns:
@@ -323,6 +327,7 @@ def train_tokenizer(
             user_defined_symbols=[
                 *([MASK_PIECE] if has_mask else []),
                 *map(_SENTINEL_PIECE.format, range(num_sentinels)),
+                *(SLOTS if has_slots else []),
             ],
         )
     except RuntimeError as error:

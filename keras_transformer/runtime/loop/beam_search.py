@@ -105,8 +105,13 @@ class BeamSearch:
         step = self._step
         if lowest(best.ids) > self._constraints.last_special:
             return best.values, best.ids, best.beams, False
-        if self._constraints.forbids(best.ids, step):
+        forbids = self._constraints.forbids(best.ids, step)
+        if forbids:
             self._constraints.strike(best, step)
+        slots = self._constraints.slots
+        if slots.last >= 0 and not slots.strike(best, self._histories(), self._sentences):
+            return *self._from_logits(self._steps.logits_again(self._ids.ravel())), True
+        if forbids or slots.last >= 0:
             struck = np.isneginf(best.values)
             if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
                 not self._constraints.may_end(step)
@@ -123,9 +128,10 @@ class BeamSearch:
     def _best(self, count: int) -> Best:
         """Returns the candidates of the next step, or of a later one, up to which it goes on."""
         ids, size = self._ids.ravel(), self._options.beam_size
-        if not self._constraints.is_free_from(self._step) or self._totals.shape[1] != size:
+        free = self._constraints.free_steps(self._step)
+        if not free or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
-        found = self._steps.several_best(ids, count, self._totals, self._ahead())
+        found = self._steps.several_best(ids, count, self._totals, self._ahead(free))
         before = Best(found.ids[:-1], found.values[:-1], found.beams[:-1])
         if len(before.ids):
             begun = len(self._said)
@@ -148,15 +154,17 @@ class BeamSearch:
                 ids = self._tokens_of(row, before.beams[place], held)
                 self._finish(row, ids, before.values[place], self._begun + held + 1)
 
-    def _ahead(self) -> Ahead:
-        """Returns how far the decoder may go on: until a sentence may be done."""
+    def _ahead(self, free: int) -> Ahead:
+        """Returns how far the decoder may go on: until a sentence may be done, or so many steps."""
         open_sentences = self._sentences[~self._done].tolist()
         most_ended = max(len(self._finished[sentence]) for sentence in open_sentences)
         ending = self._options.beam_size - most_ended
+        most = max(1, min(free, self._next_limit - self._step))
         return Ahead(
-            most=1 if self._watches is not None else max(1, self._next_limit - self._step),
+            most=1 if self._watches is not None else most,
             last_special=self._constraints.last_special,
-            end=self._eos if ending > 0 else -1,
+            # An end may come too early for its slots.
+            end=self._eos if ending > 0 and not self._constraints.slots.is_asked else -1,
             first_end=self._constraints.last_end,
             ending=ending,
         )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_transformer.runtime.loop.requests import Best, Ids, Rows, SearchRequest, Values
+from keras_transformer.runtime.loop.slots import SlotConstraint
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
@@ -20,6 +21,7 @@ class Constraints:
     that comes too early are few enough to be struck from a short list of candidates (`strike`).
 
     Attributes:
+        slots: The constraint on slots.
         last_special: The largest id that `strike` or the end of a hypothesis may concern.
         last_end: The first step at which every sentence may end.
     """
@@ -29,7 +31,8 @@ class Constraints:
         self._eos = request.special_ids.eos
         self._never = request.special_ids.never_generated
         self._too_early = self._never | {self._eos}
-        self.last_special = max(self._too_early)
+        self.slots = SlotConstraint(request)
+        self.last_special = max(*self._too_early, self.slots.last)
         self._prompted = request.prompted()
         self._forced = _forced_ids(request.options, request.prefixes, self._prompted)
         options = request.options
@@ -42,17 +45,22 @@ class Constraints:
             options.no_repeat_ngram_size
             or options.repetition_penalty != 1
             or options.banned_sequences
+            or (options.sample and self.slots.last >= 0)
         )
 
     def need_logits(self, step: int) -> bool:
         """Tells whether the step needs `apply`; else `strike` is enough."""
-        return self._always or self._is_forced(step) or self._ends_differ(step)
+        if self._always or step >= self.slots.first_tight:
+            return True
+        return self._is_forced(step) or self._ends_differ(step)
 
-    def is_free_from(self, step: int) -> bool:
-        """Tells whether neither this step nor a later one needs `apply` or `prompt_tokens`."""
+    def free_steps(self, step: int) -> int:
+        """Returns how many steps from this one on need neither `apply` nor `prompt_tokens`."""
         ends_together = self._first_end == self.last_end and not self._has_prompts
         is_forced = step < self._forced.shape[1]
-        return not self._always and not is_forced and (ends_together or step >= self.last_end)
+        if self._always or is_forced or not (ends_together or step >= self.last_end):
+            return 0
+        return max(0, self.slots.first_tight - step)
 
     def reads_prompts(self, step: int) -> bool:
         """Tells whether nothing but prompts, or texts too short to end, needs `apply`."""
@@ -104,6 +112,7 @@ class Constraints:
             _forbid_repeats(log_probs, history, options.no_repeat_ngram_size)
         for sequence in options.banned_sequences:
             _forbid_sequence(log_probs, history, sequence)
+        self.slots.apply(log_probs, history, sentences)
         if self._is_forced(step):
             tokens = self._forced[sentences, step]
             rows = np.flatnonzero(tokens != _FREE)

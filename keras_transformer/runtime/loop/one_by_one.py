@@ -82,8 +82,8 @@ class OneByOne:
         ids = self._each(self._request.first_ids())
         step = self._request.begun
         while step < self._longest:
-            if self._goes_ahead(step):
-                most = 1 if self._streams else max(1, self._next_limit - step)
+            if free := self._free_steps(step):
+                most = 1 if self._streams else max(1, min(free, self._next_limit - step))
                 if self._watches is not None:
                     most = min(most, _STEPS_UNWATCHED)
                 found = self._steps.several(ids, most, self._constraints.last_special)
@@ -134,10 +134,10 @@ class OneByOne:
             self._tokens = np.pad(self._tokens, ((0, 0), (0, more)))
         self._tokens[:, step:end] = tokens.T
 
-    def _goes_ahead(self, step: int) -> bool:
-        """Tells whether most steps from this one on need nothing but the most probable tokens."""
+    def _free_steps(self, step: int) -> int:
+        """Returns how many steps from this one on mostly need nothing but the best tokens."""
         scored = self._request.with_scores or self._options.sample
-        return not scored and self._constraints.is_free_from(step)
+        return 0 if scored else self._constraints.free_steps(step)
 
     def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
         """Returns the next token of each row, its value, and whether any may be special."""
@@ -151,7 +151,10 @@ class OneByOne:
         """Does as `_next`, given the most probable tokens."""
         if lowest(first.ids) > self._constraints.last_special:
             return *first, False
-        if self._constraints.forbids(first.ids, step):
+        own = self._tokens[:, :step], self._rows // self._samples
+        if self._constraints.forbids(first.ids, step) or self._constraints.slots.forbids(
+            first.ids, *own
+        ):
             return *self._choose(*self._from_logits(self._logits_again(step), step), step), True
         return *first, True
 

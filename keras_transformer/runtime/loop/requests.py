@@ -207,6 +207,7 @@ class SearchRequest:
         seed: Seed of the random numbers; used in sampling only.
         with_scores: Whether scores are wanted; greedy search is faster without them.
         stops: What ends texts beside eos; None for nothing.
+        sources: Ids of each sentence's source, whose slots its translation has; empty for none.
     """
 
     options: SearchOptions
@@ -221,6 +222,7 @@ class SearchRequest:
     seed: int = 0
     with_scores: bool = True
     stops: Stops | None = None
+    sources: Sequence[Sequence[int]] = ()
 
     def prompted(self) -> Rows:
         """Returns how many tokens of each sentence are a prompt: `(sentences,)`."""

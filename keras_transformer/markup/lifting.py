@@ -1,0 +1,116 @@
+"""Lifts the spans of a text out of it as slots, and puts them back into its translation."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from keras_transformer.markup.nesting import is_nested, nested, partners
+from keras_transformer.markup.profiles import BREAK, Profile, pattern_of
+from keras_transformer.markup.spans import Span, around, find_spans
+from keras_transformer.text.slots import SLOTS, Lift
+
+_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
+_SLOT = re.compile(f"([{SLOTS[0]}-{SLOTS[-1]}])")
+
+
+@dataclasses.dataclass(frozen=True)
+class LiftedText:
+    """The `Lifted` of one text.
+
+    Attributes:
+        text: The text with slots in place of spans.
+        spans: What each slot stands for, in the order of `SLOTS`.
+        more: The spans for which there was no slot; they are in `text`.
+        gaps: The text before each span that has a slot and behind the last one.
+    """
+
+    text: str
+    spans: Sequence[Span]
+    more: Sequence[Span]
+    gaps: Sequence[str]
+
+    def put_back(self, translation: str) -> str:
+        """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
+
+        Tags that would not nest take their order in the text, at the places that the translation
+        has for them. Line breaks, and tags on their inner side, have the spaces beside them that
+        they have in the text.
+        """
+        said = _SLOT.split(translation)
+        order = [_NUMBERS[slot] for slot in said[1::2]]
+        if not all(number < len(self.spans) for number in order):
+            return translation
+        order = nested(order, self._pairs)
+        texts = said[::2]
+        for place, number in enumerate(order):
+            before, behind = self._spaces[number]
+            if before is not None and (place or texts[0]):
+                texts[place] = texts[place].rstrip() + before
+            if behind is not None and (place + 2 < len(texts) or texts[-1]):
+                texts[place + 1] = behind + texts[place + 1].lstrip()
+        spans = [*(self.spans[number].text for number in order), ""]
+        return "".join(text + span for text, span in zip(texts, spans, strict=True))
+
+    def is_kept(self, translation: str) -> bool:
+        """Returns whether a translation of `text` has every span once and tags that nest."""
+        order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
+        is_once = sorted(order) == list(range(len(self.spans)))
+        others = all(
+            translation.count(one.text) >= sum(other.text == one.text for other in self.more)
+            for one in self.more
+        )
+        return is_once and others and is_nested(order, self._pairs)
+
+    @cached_property
+    def _pairs(self) -> dict[int, int]:
+        return partners(self.spans)
+
+    @cached_property
+    def _spaces(self) -> list[tuple[str | None, str | None]]:
+        """The space before and behind each span; None where the translation decides."""
+        opens, closes = set(self._pairs), set(self._pairs.values())
+        found: list[tuple[str | None, str | None]] = []
+        for number, span in enumerate(self.spans):
+            before, behind = self.gaps[number], self.gaps[number + 1]
+            is_break = span.kind == BREAK
+            found.append(
+                (
+                    before[len(before.rstrip()) :] if is_break or number in closes else None,
+                    behind[: len(behind) - len(behind.lstrip())]
+                    if is_break or number in opens
+                    else None,
+                )
+            )
+        return found
+
+
+def lift(text: str, profile: Profile = "auto", own: Sequence[str] = ()) -> LiftedText:
+    """Lifts the spans of a text out of it.
+
+    Args:
+        text: The text.
+        profile: Which kinds of spans it may hold.
+        own: Regular expressions of further spans.
+
+    Example:
+        >>> lifted = lift("Delete %s?")
+        >>> lifted.put_back(lifted.text.replace("Delete", "Löschen:"))
+        'Löschen: %s?'
+    """
+    found = find_spans(text, profile, own)
+    spans, more = found[: len(SLOTS)], found[len(SLOTS) :]
+    gaps = around(text, spans)
+    slots = [*SLOTS[: len(spans)], ""]
+    lifted = "".join(gap + slot for gap, slot in zip(gaps, slots, strict=True))
+    return LiftedText(lifted, spans, more, gaps)
+
+
+def lifter(profile: Profile, own: Sequence[str] = ()) -> Lift | None:
+    """Returns what lifts the spans of a profile; None if it has none.
+
+    Raises:
+        ValueError: The profile is unknown, or an expression is not valid.
+    """
+    pattern_of(profile, tuple(own))
+    return None if profile == "plain" and not own else partial(lift, profile=profile, own=own)

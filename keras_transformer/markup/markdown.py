@@ -1,0 +1,7 @@
+"""Patterns of Markdown: code, links, emphasis and headings."""
+
+CODE = r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+# The text of a link is translated, where it leads to is not.
+LINKS = r"!?\[(?=[^\[\]\n]*\]\()|\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"
+EMPHASIS = r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~"
+HEADINGS = r"^#{1,6}[ ]"

@@ -1,0 +1,20 @@
+"""Patterns of placeholders: printf's of several languages, Qt's, braces, and variables of shells
+and templates.
+"""
+
+# "100 % of" has no flag of a space and "70%ige" no conversion; `%<…%>` is how GCC quotes code,
+# `%(name)s` is Python's.
+PRINTF = (
+    r"%<(?:(?!%>).)*%>"
+    r"|%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]"
+    r"|(?<!\d)%(?:\d+\$)?[-+#0']*(?:\*(?:\d+\$)?|\d+)?(?:\.(?:\*(?:\d+\$)?|\d+)?)?"
+    r"(?:hh|h|ll|l|q|j|z|t|L|w)?[diouxXeEfFgGaAcsCSpnm@](?!\w*%[^\w%])"
+    r"|(?<!\d)%[q#+]*[A-Za-z](?![A-Za-z])"
+    r"|%[%<>']"
+)
+QT = r"%L?\d{1,2}|%n(?![A-Za-z])"
+# A blank belongs to prose, as in "{see below}", but for the format of ICU's numbers and dates.
+BRACES = r"\{\{[^{}\n]*\}\}|\{[\w.:!<>=^+%#\[\]-]*(?:, ?[a-z]+)?\}"
+VARIABLES = r"\$\{[^{}\s]*\}|\$\([A-Za-z_]\w*\)|\$[A-Za-z_]\w*|%[A-Z_]{2,}%|@[A-Z_]{2,}@"
+# As they are written in sources and catalogues: a backslash and a letter, not the character itself.
+ESCAPES = r"(?:\\[ntr])+|\\(?:[abfv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{3})"

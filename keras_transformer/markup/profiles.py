@@ -1,0 +1,84 @@
+"""Profiles: which kinds of spans a text may hold, by the format that it comes from."""
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from keras_transformer.config.checks import check_choice
+from keras_transformer.markup import addresses, markdown, placeholders, tags
+from keras_transformer.text.slots import SLOTS
+
+Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "plain"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+# Kinds whose spans open and close, or part lines: the spaces beside them mean something.
+TAG, BREAK, OWN = "tag", "escape", "own"
+# Characters that are slots already must be kept as any other span.
+_SLOT = ("slot", f"[{SLOTS[0]}-{SLOTS[-1]}]")
+_PRINTF, _QT = ("printf", placeholders.PRINTF), ("qt", placeholders.QT)
+_BRACES, _VARIABLES = ("braces", placeholders.BRACES), ("variable", placeholders.VARIABLES)
+_ESCAPES = (BREAK, placeholders.ESCAPES)
+_ELEMENTS, _TAGS = ("element", tags.KEPT_ELEMENTS), (TAG, tags.TAGS)
+_KNOWN_TAGS, _ENTITIES = (TAG, tags.KNOWN_TAGS), ("entity", tags.ENTITIES)
+_ADDRESSES = (("url", addresses.URLS), ("email", addresses.EMAIL))
+_PATHS = ("path", addresses.PATHS)
+_MARKDOWN = (
+    ("code", markdown.CODE),
+    ("link", markdown.LINKS),
+    ("emphasis", markdown.EMPHASIS),
+    ("heading", markdown.HEADINGS),
+)
+# Where two kinds match at one place the first is meant.
+_KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
+    "auto": (
+        _KNOWN_TAGS,
+        *_ADDRESSES,
+        _VARIABLES,
+        _PRINTF,
+        _QT,
+        _BRACES,
+        _ENTITIES,
+        _ESCAPES,
+        _PATHS,
+    ),
+    "html": (_ELEMENTS, _TAGS, _ENTITIES, *_ADDRESSES),
+    "xml": (_TAGS, _ENTITIES, *_ADDRESSES),
+    "markdown": (*_MARKDOWN, _KNOWN_TAGS, _ENTITIES, *_ADDRESSES),
+    "printf": (_PRINTF, _ESCAPES),
+    "qt": (_QT, _KNOWN_TAGS, _ENTITIES, _ESCAPES),
+    "icu": (_BRACES, _ESCAPES),
+    "plain": (),
+}
+
+
+@functools.cache
+def pattern_of(profile: Profile, own: Sequence[str] = ()) -> re.Pattern[str]:
+    """Returns the pattern of a profile's spans, with the kind of each as the name of its group.
+
+    Args:
+        profile: The profile's name.
+        own: Regular expressions of further spans, which come first.
+
+    Raises:
+        ValueError: The profile is unknown, or an expression is not valid or matches nothing at all.
+    """
+    check_choice("markup", profile, PROFILES)
+    for one in own:
+        _check_own(one)
+    kinds = [(OWN, one) for one in own] + [_SLOT, *_KINDS[profile]]
+    parts = [f"(?P<{kind}_{place}>{one})" for place, (kind, one) in enumerate(kinds)]
+    return re.compile("|".join(parts), re.DOTALL | re.MULTILINE)
+
+
+def _check_own(expression: str) -> None:
+    try:
+        found = re.compile(expression)
+    except re.error as error:
+        raise ValueError(
+            f"span_pattern must be a regular expression, got {expression!r}: {error}."
+        ) from error
+    if found.fullmatch("") or found.groupindex:
+        raise ValueError(
+            f"span_pattern must match some text and name no group, got {expression!r}."
+        )

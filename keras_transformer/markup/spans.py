@@ -1,0 +1,54 @@
+"""Spans: the parts of a text that its translation must hold as they are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_transformer.markup.profiles import Profile, pattern_of
+
+
+class Span(NamedTuple):
+    """A span of a text.
+
+    Attributes:
+        text: The span.
+        kind: What it is: "printf", "tag", "url" and so on; "own" of a user's pattern.
+        start: Its first character in the text.
+    """
+
+    text: str
+    kind: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The character behind its last one."""
+        return self.start + len(self.text)
+
+
+def find_spans(text: str, profile: Profile = "auto", own: Sequence[str] = ()) -> list[Span]:
+    """Returns the spans of a text in order; none overlap.
+
+    Args:
+        text: Any text.
+        profile: Which kinds it may hold.
+        own: Regular expressions of further spans.
+
+    Raises:
+        ValueError: As for `pattern_of`.
+
+    Example:
+        >>> [span.text for span in find_spans("Delete <b>%1$s</b>?")]
+        ['<b>', '%1$s', '</b>']
+    """
+    return [
+        Span(found[0], str(found.lastgroup).rpartition("_")[0], found.start())
+        for found in pattern_of(profile, tuple(own)).finditer(text)
+        if found[0]
+    ]
+
+
+def around(text: str, spans: Sequence[Span]) -> list[str]:
+    """Returns the text before each span and behind the last one; in turn they are the text."""
+    starts = [0, *(span.end for span in spans)]
+    ends = [*(span.start for span in spans), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
