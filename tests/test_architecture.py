@@ -17,6 +17,7 @@ ORDER = (
     ("gelu", "text"),
     ("search",),
     ("translation",),
+    ("markup",),
     ("understanding", "generation"),
     ("data",),
     ("layers",),
@@ -64,10 +65,13 @@ SHARED = {
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
+    "keras_transformer.markup.lifting",
+    "keras_transformer.markup.profiles",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",
     "keras_transformer.text.sentences",
+    "keras_transformer.text.subwords.slots",
     "keras_transformer.text.subwords.interface",
     "keras_transformer.text.subwords.opening",
     "keras_transformer.text.subwords.symbols_apart",
@@ -329,6 +333,8 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields"}
+    packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
+    packages |= {"markup.placeholders", "markup.spans", "markup.tags"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}

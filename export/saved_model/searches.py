@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_transformer.artefact.signatures import LOWEST
+from keras_transformer.decoding.constraints import slots_in
 from keras_transformer.decoding.hypotheses import Sentences, is_possible
 from keras_transformer.decoding.parts import ROWS, SharedDecoder, SharedParts, SharedSteps, as_graph
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
-from keras_transformer.decoding.slots import slots_in
 from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
 from keras_transformer.export.saved_model.languages import RowLanguages
 from keras_transformer.models.decoder_only import DecoderOnly

@@ -49,7 +49,9 @@ class AligningTranslator:
         tagged = map(self._translator.marks.read_tag, lines)
         whole = [dataclasses.replace(self._whole.passage(one.text), lead=one.tag) for one in tagged]
         parts = [passage.lead + passage.parts[0] for passage in whole]
-        found = self._translator.translate_n_best(parts, **options, letterless="translate")
+        found = self._translator.translate_n_best(
+            parts, **options, letterless="translate", lifts=False
+        )
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]
 
     def _align(self, passage: Passage, parts: Sequence[Hypothesis]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -25,12 +26,15 @@ class LineOptions:
             out of the model, "translate" lets the model translate it; "auto" copies the kinds found
             in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
             with "translate", words in letters that the vocabulary lacks are copied, too.
+        markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
+            of the run if not given, "plain" for none; only of models trained with --markup.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH
     long_lines: Literal["refuse", "cut", "split"] = "split"
     language: str = "en"
     letterless: Letterless = "auto"
+    markup: Profile | None = None
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -40,6 +44,7 @@ class LineOptions:
             "max_source_length": self.max_source_length,
             "long_texts": "cut" if cuts else "refuse",
             "letterless": self.letterless,
+            "markup": self.markup,
         }
 
     def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:

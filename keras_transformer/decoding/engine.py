@@ -19,6 +19,7 @@ from keras_transformer.decoding.candidates import (
     with_seed,
     without_stops,
 )
+from keras_transformer.decoding.constraints import slots_in
 from keras_transformer.decoding.hypotheses import SearchState, Sentences
 from keras_transformer.decoding.parts import (
     ROWS,
@@ -30,7 +31,6 @@ from keras_transformer.decoding.parts import (
 )
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
-from keras_transformer.decoding.slots import slots_in
 from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.layers.decoder.memory import Memory

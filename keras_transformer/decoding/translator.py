@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.decoding.engine import KerasEngine
+from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
 from keras_transformer.runs.finished_run import load_run
@@ -40,6 +42,8 @@ class Translator(TextTranslator):
         letterless: What has no letter (numbers alone, marks of lists, runs of symbols) is copied
             around the model ("copy") or translated by it ("translate"); "auto" copies what was not
             in one of a hundred of the model's training lines, and everything if that is unknown.
+        markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
+            that the model was trained with if None.
 
     Attributes:
         model: The model.
@@ -68,6 +72,7 @@ class Translator(TextTranslator):
         min_score: float | None = None,
         search: Mapping[str, Any] | None = None,
         letterless: Letterless = "auto",
+        markup: Profile | None = None,
     ) -> None:
         require_model(model, Transformer)
         self.model = model
@@ -85,6 +90,7 @@ class Translator(TextTranslator):
             min_score=min_score,
             search=search,
             letterless=letterless,
+            lift=lifter_of(model.config.special_ids, training_text, markup),
         )
 
     @classmethod

@@ -4,11 +4,14 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from functools import cached_property, partial
+from typing import Any
 
-from keras_transformer.markup.nesting import is_nested, nested, partners
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.markup.nesting import arguments, mended, partners
 from keras_transformer.markup.profiles import BREAK, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
-from keras_transformer.text.slots import SLOTS, Lift
+from keras_transformer.text.subwords.slots import SLOTS, Lift
+from keras_transformer.text.training_text import TrainingText
 
 _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 _SLOT = re.compile(f"([{SLOTS[0]}-{SLOTS[-1]}])")
@@ -30,18 +33,23 @@ class LiftedText:
     more: Sequence[Span]
     gaps: Sequence[str]
 
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where each span begins and ends in the text as it was."""
+        return [(one.start, one.end) for one in (*self.spans, *self.more)]
+
     def put_back(self, translation: str) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 
-        Tags that would not nest take their order in the text, at the places that the translation
-        has for them. Line breaks, and tags on their inner side, have the spaces beside them that
-        they have in the text.
+        Tags that would not nest, and arguments of a format that would be read in another turn, take
+        their order in the text, at the places that the translation has for them. Line breaks, and
+        tags on their inner side, have the spaces beside them that they have in the text.
         """
         said = _SLOT.split(translation)
         order = [_NUMBERS[slot] for slot in said[1::2]]
         if not all(number < len(self.spans) for number in order):
             return translation
-        order = nested(order, self._pairs)
+        order = mended(order, self._pairs, self._read_in_turn)
         texts = said[::2]
         for place, number in enumerate(order):
             before, behind = self._spaces[number]
@@ -53,18 +61,22 @@ class LiftedText:
         return "".join(text + span for text, span in zip(texts, spans, strict=True))
 
     def is_kept(self, translation: str) -> bool:
-        """Returns whether a translation of `text` has every span once and tags that nest."""
+        """Returns whether a translation of `text` has every span once, in an order that holds."""
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
         others = all(
             translation.count(one.text) >= sum(other.text == one.text for other in self.more)
             for one in self.more
         )
-        return is_once and others and is_nested(order, self._pairs)
+        return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
 
     @cached_property
     def _pairs(self) -> dict[int, int]:
         return partners(self.spans)
+
+    @cached_property
+    def _read_in_turn(self) -> set[int]:
+        return arguments(self.spans)
 
     @cached_property
     def _spaces(self) -> list[tuple[str | None, str | None]]:
@@ -114,3 +126,28 @@ def lifter(profile: Profile, own: Sequence[str] = ()) -> Lift | None:
     """
     pattern_of(profile, tuple(own))
     return None if profile == "plain" and not own else partial(lift, profile=profile, own=own)
+
+
+def lifter_of(
+    special_ids: SpecialIds, seen: TrainingText | None, markup: Profile | None = None
+) -> Lift | None:
+    """Returns what lifts spans for a model: by its own profile, unless another one is given.
+
+    Args:
+        special_ids: The model's, with its slots.
+        seen: What its training lines looked like; None if unknown.
+        markup: The profile's name; None for the one that the model was trained with.
+
+    Raises:
+        ValueError: The profile is unknown, or the model has no slots.
+    """
+    own = seen.span_patterns if seen else ()
+    profile: Any = markup or (seen and seen.markup) or "plain"
+    if not special_ids.slots:
+        if markup in (None, "plain"):
+            return None
+        raise ValueError(
+            f"markup={markup!r} needs a model with slots for spans, and this one has none: train "
+            "one with --markup, or translate with --markup plain."
+        )
+    return lifter(profile, () if markup == "plain" else own)

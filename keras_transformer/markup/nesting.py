@@ -1,9 +1,14 @@
-"""The nesting of tags and of other spans that open and close."""
+"""The order of spans in a translation: tags nest, and the arguments of a format string come as its
+caller gives them.
+"""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 from keras_transformer.markup.spans import Span
 from keras_transformer.markup.tags import Role, role_of
+
+_ARGUMENT = re.compile(r"%[^%$(<>'\s]*[A-Za-z@]")
 
 
 def partners(spans: Sequence[Span]) -> dict[int, int]:
@@ -30,6 +35,23 @@ def partners(spans: Sequence[Span]) -> dict[int, int]:
     return pairs
 
 
+def arguments(spans: Sequence[Span]) -> set[int]:
+    """Returns the places of the placeholders without a number or a name, which read the arguments
+    of a call one after the other; none if they are all the same.
+
+    Example:
+        >>> from keras_transformer.markup.spans import find_spans
+        >>> arguments(find_spans("%s: %d of 100%%")), arguments(find_spans("%s %s %1$s"))
+        ({0, 1}, set())
+    """
+    found = {
+        place
+        for place, span in enumerate(spans)
+        if span.kind == "printf" and _ARGUMENT.fullmatch(span.text)
+    }
+    return found if len({spans[place].text for place in found}) > 1 else set()
+
+
 def is_nested(order: Sequence[int], pairs: Mapping[int, int]) -> bool:
     """Returns whether spans in another order still nest.
 
@@ -47,15 +69,25 @@ def is_nested(order: Sequence[int], pairs: Mapping[int, int]) -> bool:
     return not waiting
 
 
-def nested(order: Sequence[int], pairs: Mapping[int, int]) -> list[int]:
-    """Returns an order in which the spans nest: that given, if they do, or else with what opens and
-    closes as it was before, at the same places of the order.
+def mended(
+    order: Sequence[int], pairs: Mapping[int, int], read_in_turn: Collection[int]
+) -> list[int]:
+    """Returns an order in which spans nest and arguments are read in turn: that given, if it does,
+    or else one with these as they were before, at the same places of the order.
+
+    Args:
+        order: The places that the spans had before, in their new order.
+        pairs: What `partners` said of them.
+        read_in_turn: What `arguments` said of them.
     """
-    if is_nested(order, pairs):
-        return list(order)
-    both = {*pairs, *pairs.values()}
-    before = iter(sorted(place for place in order if place in both))
-    return [next(before) if place in both else place for place in order]
+    kept = list(order) if is_nested(order, pairs) else _sorted(order, {*pairs, *pairs.values()})
+    return _sorted(kept, read_in_turn)
+
+
+def _sorted(order: Sequence[int], some: Collection[int]) -> list[int]:
+    """Returns an order with some places sorted among each other."""
+    before = iter(sorted(place for place in order if place in some))
+    return [next(before) if place in some else place for place in order]
 
 
 def _role(span: Span, waiting: Sequence[str]) -> tuple[Role, str]:

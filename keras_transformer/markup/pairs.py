@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import Span, around, find_spans
-from keras_transformer.text.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS
 
 # The other pairs teach what spans look like, for texts that are translated as plain.
 _SHARE = 0.9

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup import addresses, markdown, placeholders, tags
-from keras_transformer.text.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS
 
 Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "plain"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)

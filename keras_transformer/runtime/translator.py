@@ -6,6 +6,8 @@ from functools import partial
 
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -38,6 +40,8 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             around the model ("copy") or translated by it ("translate"); "auto" copies what was not
             in one of a hundred of the model's training lines, and everything if that is unknown.
             Words in letters that the vocabulary lacks are copied, too, unless all is translated.
+        markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
+            that the model was trained with if None.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".
@@ -77,6 +81,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
         letterless: Letterless = "auto",
+        markup: Profile | None = None,
         mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
@@ -100,6 +105,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
             letterless=letterless,
+            lift=lifter_of(manifest.special_ids, manifest.training_text, markup),
         )
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.markup.profiles import PROFILES, Profile
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
@@ -79,6 +80,8 @@ class ServeOptions:
             out of the model, "translate" lets the model translate it; "auto" copies the kinds found
             in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
             with "translate", words in letters that the vocabulary lacks are copied, too.
+        markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
+            of the model's training if None, "plain" for none.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
@@ -122,6 +125,7 @@ class ServeOptions:
     language: str = LANGUAGE
     join_lines: bool = False
     letterless: Letterless = "auto"
+    markup: Profile | None = None
     min_score: float | None = None
     poll_seconds: float = 1.0
     threads: int | None = None
@@ -156,6 +160,8 @@ class ServeOptions:
         self._check_names()
         check_choice("long_texts", self.long_texts, get_args(LongTexts))
         check_choice("letterless", self.letterless, get_args(Letterless))
+        if self.markup is not None:
+            check_choice("markup", self.markup, PROFILES)
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import sentencex
@@ -22,6 +22,7 @@ from keras_transformer.text.letterless import (
     without_pictures,
     without_unknown,
 )
+from keras_transformer.text.subwords.slots import Lift, Lifted, masked, unmasked
 
 LANGUAGE = "en"
 UnknownLetters = Callable[[str], AbstractSet[str]]
@@ -61,6 +62,7 @@ class Passage:
         unknown_letters: Gives the letters of a text that the model's vocabulary lacks: words of
             such letters alone go around the model as emoji do, those that begin a source before
             its translation. None if none do.
+        lift: Lifts out of each source the spans that its translation keeps; None for none.
     """
 
     sources: tuple[str, ...]
@@ -68,6 +70,7 @@ class Passage:
     lead: str = ""
     moves_pictures: bool = False
     unknown_letters: UnknownLetters | None = field(default=None, compare=False, repr=False)
+    lift: Lift | None = field(default=None, compare=False, repr=False)
 
     @property
     def starts(self) -> list[int]:
@@ -85,13 +88,36 @@ class Passage:
     @property
     def layout(self) -> tuple[str, ...]:
         """What stands before each translation and after the last one."""
-        behind = ("", *(moved for _, _, moved in self._moved))
-        before = (*(moved for moved, _, _ in self._moved), "")
+        moved = [
+            [self.put_back(place, one) for one in around]
+            for place, around in enumerate(self._moved)
+        ]
+        behind = ("", *(last for _, _, last in moved))
+        before = (*(first for first, _, _ in moved), "")
         return tuple(map("".join, zip(behind, self.gaps, before, strict=True)))
+
+    def put_back(self, place: int, translation: str) -> str:
+        """Returns the translation of a part, or a piece of it, with the spans of its source."""
+        return self._lifted[place].put_back(translation) if self._lifted else translation
+
+    def is_kept(self, place: int, translation: str) -> bool:
+        """Returns whether the translation of a part has every span of its source."""
+        if not self._lifted:
+            return True
+        before, _, behind = self._moved[place]
+        return self._lifted[place].is_kept(before + translation + behind)
+
+    @cached_property
+    def _lifted(self) -> list[Lifted]:
+        return [] if self.lift is None else list(map(self.lift, self.sources))
+
+    @property
+    def _read(self) -> Sequence[str]:
+        return [one.text for one in self._lifted] if self._lifted else self.sources
 
     @cached_property
     def _moved(self) -> list[tuple[str, str, str]]:
-        return list(map(self._taken, self.sources))
+        return list(map(self._taken, self._read))
 
     def _taken(self, source: str) -> tuple[str, str, str]:
         """Returns what the model reads of a source, between what goes around it."""
@@ -105,23 +131,30 @@ class Passage:
 
     def word_numbers(self) -> list[list[int]]:
         """Returns for each word of each part which word of its source it is."""
-        return [
-            [
-                number
-                for number, word in enumerate(source.split())
-                for _ in without_format(self._taken(f" {word}")[1]).split()
-            ]
-            for source in self.sources
-        ]
+        found: list[list[int]] = []
+        for place, source in enumerate(self._read):
+            numbers, number = list[int](), 0
+            for word in source.split():
+                numbers += [number] * len(without_format(self._taken(f" {word}")[1]).split())
+                # A span may be several words.
+                number += len(self.put_back(place, word).split())
+            found.append(numbers)
+        return found
 
     @classmethod
     def whole(
-        cls, text: str, carried: Collection[Kind] = (), language: str = LANGUAGE
+        cls,
+        text: str,
+        carried: Collection[Kind] = (),
+        language: str = LANGUAGE,
+        lift: Lift | None = None,
     ) -> "Passage":
         """Returns a text as one part, without what goes around the model."""
-        start, end = core_of(text, carried, language=language) if carried else (0, len(text))
-        gaps = (text[:start], text[end:])
-        return cls((text[start:end],), gaps, moves_pictures="symbols" in carried)
+        hidden, spans = masked(text, lift)
+        start, end = core_of(hidden, carried, language=language) if carried else (0, len(hidden))
+        parts = [hidden[:start], hidden[start:end], hidden[end:]]
+        before, source, behind = unmasked(parts, spans)
+        return cls((source,), (before, behind), moves_pictures="symbols" in carried, lift=lift)
 
     def bare(self, translation: str) -> str:
         """Returns a translation of the whole text without what goes around the model."""
@@ -138,6 +171,7 @@ class Passage:
         Raises:
             ValueError: There are not as many translations as parts.
         """
+        translations = [self.put_back(place, one) for place, one in enumerate(translations)]
         gaps = self.gaps_between(translations)
         return gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
 
@@ -196,6 +230,7 @@ def split_passage(
     most_parts: int | None = None,
     language: str = LANGUAGE,
     carried: Collection[Kind] = (),
+    lift: Lift | None = None,
 ) -> Passage:
     """Takes a text apart into parts that a model can translate.
 
@@ -208,10 +243,12 @@ def split_passage(
         most_parts: Most parts of the text; no limit if None.
         language: Code of its language (ISO 639-1), for abbreviations and marks.
         carried: What goes around the model (`letterless`).
+        lift: Lifts spans out of texts; none is taken apart.
 
     Raises:
         TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
+    text, spans = masked(text, lift)
     pieces: list[tuple[str, bool]] = []
     parts = 0
     halved_to = None
@@ -230,7 +267,9 @@ def split_passage(
                     halved_to = most_tokens if piece != group else halved_to
                     if most_parts is not None and parts > most_parts:
                         raise TooManyPartsError(most_parts, halved_to)
-    return _passage(pieces, carried)
+    texts = unmasked([piece for piece, _ in pieces], spans)
+    shown = [(piece, is_text) for piece, (_, is_text) in zip(texts, pieces, strict=True)]
+    return replace(_passage(shown, carried), lift=lift)
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:

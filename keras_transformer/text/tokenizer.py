@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.text.slots import SLOTS
 from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.text.subwords.opening import SUFFIXES, open_subwords
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
+from keras_transformer.text.subwords.slots import SLOTS
 from keras_transformer.text.training_feed import (
     TooManyPiecesError,
     TrainingFeed,
@@ -250,6 +250,7 @@ def train_fitting_tokenizer(
         # As many as there are, which are few beside the bytes.
         return train_tokenizer(sentences, MOST_PIECES, model_type, byte_fallback=False, **more)
     size = CharacterCount(sentences).vocabulary_size(characters_a_piece)
+    size += len(SLOTS) if more.get("has_slots") else 0
     try:
         return train_tokenizer(sentences, size, model_type, **more)
     except TooManyPiecesError as error:

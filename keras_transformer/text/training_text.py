@@ -25,6 +25,8 @@ class TrainingText:
         sentences: How many lines held one sentence, two, and so on, of those that were looked at.
         letterless: How many of them held each kind of what has no letter (`letterless`); None if
             an earlier version looked at them.
+        markup: The profile by which spans were replaced by slots; None if none were.
+        span_patterns: Regular expressions of further spans.
 
     Raises:
         ValueError: A number is out of range.
@@ -33,6 +35,8 @@ class TrainingText:
     longest_source: int
     sentences: tuple[int, ...]
     letterless: Mapping[Kind, int] | None = None
+    markup: str | None = None
+    span_patterns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.longest_source < 1:
@@ -69,6 +73,8 @@ class TrainingText:
             longest_source=int(values["longest_source"]),
             sentences=tuple(map(int, values["sentences"])),
             letterless=_counts(values.get("letterless")),
+            markup=values.get("markup"),
+            span_patterns=tuple(values.get("span_patterns", ())),
         )
 
     @property

@@ -19,13 +19,16 @@ from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.joined_lines import join_lines as joined_text
 from keras_transformer.text.letterless import Kind
 from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
+from keras_transformer.text.subwords.slots import Lift
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.translation.results import join_hypotheses
+from keras_transformer.translation.results import join_hypotheses, spans_put_back
 from keras_transformer.translation.text_ids import check_texts
 from keras_transformer.translation.translator import TextTranslator
 
 # Options of a search that no text of several parts can have.
 OF_ONE_TEXT = ("stop", "stop_tokens")
+# Passages have taken texts apart: a translator takes their parts as they are.
+_READ_ALREADY: dict[str, Any] = {"letterless": "translate", "lifts": False}
 
 
 def splitter(
@@ -35,6 +38,7 @@ def splitter(
     language: str = LANGUAGE,
     most_parts: int | None = None,
     carried: Collection[Kind] = (),
+    lift: Lift | None = None,
 ) -> Callable[[str], Passage]:
     """Returns `split_passage` for one model.
 
@@ -49,6 +53,7 @@ def splitter(
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         most_parts: Most parts of a text; no limit if None.
         carried: What goes around the model (`letterless`).
+        lift: Lifts spans out of texts, which translations have as they are; None for none.
     """
     bounds = [max_source_length, known.longest_source if known else None]
     return partial(
@@ -59,6 +64,7 @@ def splitter(
         most_parts=most_parts,
         language=language,
         carried=carried,
+        lift=lift,
     )
 
 
@@ -112,6 +118,7 @@ class SentenceTranslator:
             translator.training_text,
             language,
             carried=translator.carried,
+            lift=translator.lift,
         )
 
     def count_parts(self, texts: Sequence[str]) -> int:
@@ -132,7 +139,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate(parts, **passed, letterless="translate"))
+            found = iter(self.translator.translate(parts, **passed, **_READ_ALREADY))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     @suggests_arguments
@@ -172,7 +179,12 @@ class SentenceTranslator:
             ValueError: As for the translator's `translate_n_best`.
         """
         return [
-            list(map(TranslatedPart, passage.sources, passage.starts, parts))
+            [
+                TranslatedPart(source, start, [spans_put_back(passage, place, one) for one in own])
+                for place, (source, start, own) in enumerate(
+                    zip(passage.sources, passage.starts, parts, strict=True)
+                )
+            ]
             for passage, parts in self.translate_passages(texts, **options)
         ]
 
@@ -192,7 +204,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate_n_best(parts, **passed, letterless="translate"))
+            found = iter(self.translator.translate_n_best(parts, **passed, **_READ_ALREADY))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(

@@ -16,9 +16,12 @@ from keras_transformer.search.options import (
     length_penalty,
 )
 from keras_transformer.text.sentences import Passage
+from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine
 from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.translation.unknown_words import replace_unknown
+from keras_transformer.translation.written import joined_to_stop
 
 
 def to_hypotheses(
@@ -59,7 +62,7 @@ def join_hypotheses(
         search: The search that found them, for its length penalty.
     """
     if len(parts) == 1:
-        return [dataclasses.replace(one, text=passage.join([one.text])) for one in parts[0]]
+        return [in_passage(passage, one) for one in parts[0]]
     ranks = range(max(map(len, parts)))
     return [
         _joined(passage, [found[min(rank, len(found) - 1)] for found in parts], search)
@@ -67,9 +70,25 @@ def join_hypotheses(
     ]
 
 
+def spans_put_back(passage: Passage, place: int, one: Hypothesis) -> Hypothesis:
+    """Returns a hypothesis of a text's part with the part's spans.
+
+    Confidence is low if one was lost, or had to be moved.
+    """
+    low = one.low_confidence if passage.is_kept(place, one.text) else True
+    return dataclasses.replace(one, text=passage.put_back(place, one.text), low_confidence=low)
+
+
+def in_passage(passage: Passage, one: Hypothesis) -> Hypothesis:
+    """Returns a hypothesis of a text's only part as one of the text; nothing follows a stop."""
+    whole = spans_put_back(passage, 0, one)
+    return dataclasses.replace(whole, text=joined_to_stop(passage, one))
+
+
 def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOptions) -> Hypothesis:
     """Returns one hypothesis of a text, made of one hypothesis of each part."""
     text = passage.join([one.text for one in chosen])
+    chosen = [spans_put_back(passage, place, one) for place, one in enumerate(chosen)]
     ids = [token for one in chosen for token in one.ids]
     total = sum(one.log_probability for one in chosen)
     # Every part has an end token of its own.
@@ -117,6 +136,31 @@ def attentions_of(
     targets = [one.ids for found in results for one in found]
     alignments = iter(marked.align([sources[place] for place in places], targets))
     return [[next(alignments).attention for _ in found] for found in results]
+
+
+def known_texts(
+    texts: Sequence[str],
+    results: Sequence[Sequence[Candidate | Hypothesis]],
+    attentions: Sequence[Sequence[Attention]],
+    source: Subwords,
+    target: Subwords,
+) -> list[list[str]]:
+    """Returns the text of each candidate with source words for its unknown tokens.
+
+    Args:
+        texts: The source texts.
+        results: The candidates of each.
+        attentions: What `attentions_of` returned of them.
+        source: Vocabulary of the source side.
+        target: Vocabulary of the target side.
+    """
+    return [
+        [
+            replace_unknown(one.ids, attention[:-1], text, source=source, target=target)
+            for one, attention in zip(own, seen, strict=True)
+        ]
+        for text, own, seen in zip(texts, results, attentions, strict=True)
+    ]
 
 
 def scored(

@@ -23,12 +23,18 @@ from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
 from keras_transformer.text.sentences import Passage
+from keras_transformer.text.subwords.slots import Lift
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
-from keras_transformer.translation.results import attentions_of, to_hypotheses, with_attention
+from keras_transformer.translation.results import (
+    attentions_of,
+    in_passage,
+    known_texts,
+    to_hypotheses,
+    with_attention,
+)
 from keras_transformer.translation.text_ids import TextIds, check_texts
-from keras_transformer.translation.unknown_words import replace_unknown
 from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
 
 
@@ -69,6 +75,8 @@ class TextSearch:
             has them; None for none.
         letterless: What happens to what has no letter, as for `carried_kinds`, and to words in
             letters that the vocabulary lacks: they go around the model unless all is translated.
+        lift: Lifts spans such as tags out of texts, as slots that the vocabulary has: translations
+            have each of them once. None for none.
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
@@ -79,6 +87,7 @@ class TextSearch:
         carried: What goes around the model, untranslated.
         unknown_letters: Gives the letters of a text that the vocabulary lacks; None if words of
             these are translated, too.
+        lift: As the argument.
 
     Raises:
         ValueError: `min_score` is not a mean of log-probabilities, or `search` or `letterless` is
@@ -97,6 +106,7 @@ class TextSearch:
         min_score: float | None = None,
         search: Mapping[str, Any] | None = None,
         letterless: Letterless = "auto",
+        lift: Lift | None = None,
     ) -> None:
         check_min_score(min_score)
         self.search = check_defaults(search or {})
@@ -110,6 +120,7 @@ class TextSearch:
         self._is_marked = bool(self.marks.ids)
         # The same around all texts, unless these choose languages.
         self._begins = None if self.marks.languages else self.marks.begins()
+        self.lift = lift
         self.carried = self._carried(letterless)
         self.unknown_letters = None if letterless == "translate" else source.unknown_letters
 
@@ -131,6 +142,7 @@ class TextSearch:
         target_prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
         letterless: Letterless | None = None,
+        lifts: bool = True,
         **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best translation of each text, in order.
@@ -144,6 +156,7 @@ class TextSearch:
             letterless: Whether what has no letter is copied around the model ("copy"), translated
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
                 was opened if None.
+            lifts: Whether spans are lifted out of texts; not if that was done.
             **options: Fields of `SearchOptions`.
 
         Raises:
@@ -152,7 +165,7 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, lifts=lifts)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         engine = self._engine_for(asked.begins)
@@ -184,6 +197,7 @@ class TextSearch:
         return_scores: bool = True,
         replace_unk: bool = False,
         letterless: Letterless | None = None,
+        lifts: bool = True,
         **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
@@ -198,6 +212,7 @@ class TextSearch:
                 may be NaN, and `low_confidence` then tells of signs of babble.
             replace_unk: Replace each unknown token by the source word that it attends to most.
             letterless: As for `translate`.
+            lifts: As for `translate`.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -212,7 +227,7 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk)
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, lifts=lifts)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         hypotheses = self._distinct(asked, prefixes, stops, return_scores)
@@ -224,8 +239,8 @@ class TextSearch:
                 for own, texts in zip(hypotheses, self._replaced(asked, hypotheses), strict=True)
             ]
         return [
-            [dataclasses.replace(one, text=joined_to_stop(passage, one)) for one in own]
-            if any(passage.layout)
+            [in_passage(passage, one) for one in own]
+            if passage.lift or any(passage.layout)
             else own
             for passage, own in zip(asked.passages, hypotheses, strict=True)
         ]
@@ -268,16 +283,23 @@ class TextSearch:
             )
         [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
-        stops, [before, behind] = self._stops(chosen), asked.passages[0].layout
+        [passage], stops = asked.passages, self._stops(chosen)
+        before, behind = passage.layout
         tokens = tokens_of(engine, source, chosen, prefix, stops)
         if stops:
             begin = len(asked.begins[0].target) + len(prefix)
-            return to_stop(self._target, chosen, tokens, begin, before, behind)
-        pieces = self._target.stream(tokens)
+            pieces = to_stop(self._target, chosen, tokens, begin, before, behind)
+            return (passage.put_back(0, piece) for piece in pieces)
+        pieces = (passage.put_back(0, piece) for piece in self._target.stream(tokens))
         return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
 
     def passage(
-        self, text: str, letterless: Letterless | None = None, *, replace_unk: bool = False
+        self,
+        text: str,
+        letterless: Letterless | None = None,
+        *,
+        replace_unk: bool = False,
+        lifts: bool = True,
     ) -> Passage:
         """Returns a text as one part, without what goes around the model.
 
@@ -287,8 +309,10 @@ class TextSearch:
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
                 was opened if None.
             replace_unk: Whether unknown words are put where they belong, as `translate` can do.
+            lifts: Whether spans are lifted out of it.
         """
-        passage = Passage.whole(text, self._carried(letterless))
+        lift = self.lift if lifts else None
+        passage = Passage.whole(text, self._carried(letterless), lift=lift)
         copies = self.unknown_letters if letterless is None else self._source.unknown_letters
         if replace_unk or copies is None or letterless == "translate":
             return passage
@@ -302,6 +326,7 @@ class TextSearch:
         name: str = "texts",
         *,
         replace_unk: bool = False,
+        lifts: bool = True,
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
@@ -312,7 +337,9 @@ class TextSearch:
         else:
             rests, begins = read_tags(self.marks, rests, chosen)
             chosen = without_languages(chosen)
-        passages = [self.passage(rest, letterless, replace_unk=replace_unk) for rest in rests]
+        passages = [
+            self.passage(rest, letterless, replace_unk=replace_unk, lifts=lifts) for rest in rests
+        ]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
         return Asked(chosen, begins, passages, sources)
 
@@ -375,19 +402,8 @@ class TextSearch:
     ) -> list[list[str]]:
         """Returns the text of each candidate with source words for its unknown tokens."""
         seen = attentions_of(self._engine, asked.begins, asked.sources, found)
-        return [
-            [
-                replace_unknown(
-                    one.ids,
-                    attention[:-1],
-                    without_format(passage.parts[0]),
-                    source=self._source.subwords,
-                    target=self._target.subwords,
-                )
-                for one, attention in zip(own, attentions, strict=True)
-            ]
-            for passage, own, attentions in zip(asked.passages, found, seen, strict=True)
-        ]
+        read = [without_format(passage.parts[0]) for passage in asked.passages]
+        return known_texts(read, found, seen, self._source.subwords, self._target.subwords)
 
     def _prefix_ids(self, prefixes: Sequence[str] | None, asked: Asked) -> IdRows | None:
         """Returns the ids of prefixes, without what goes around the model anyway."""

@@ -75,7 +75,7 @@ class TextTranslator(TextSearch):
                 unknown or of the wrong type.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        asked = self._ask(sources, options, letterless, "sources")
+        asked = self._ask(sources, options, letterless, "sources", lifts=False)
         texts = check_texts(targets, "targets")
         if len(texts) != len(asked.begins):
             raise ValueError(
@@ -169,7 +169,7 @@ class TextTranslator(TextSearch):
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, {}, "translate")
+        asked = self._ask(texts, {}, "translate", lifts=False)
         rows = self._engine_for(asked.begins).encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 

@@ -74,7 +74,9 @@ def end_text(
 
 def joined_to_stop(passage: Passage, one: Hypothesis) -> str:
     """Returns the translation of a text of one part; nothing stands behind a stop."""
-    return passage.layout[0] + one.text if one.stop_reason == "stop" else passage.join([one.text])
+    if one.stop_reason == "stop":
+        return passage.layout[0] + passage.put_back(0, one.text)
+    return passage.join([one.text])
 
 
 def to_stop(

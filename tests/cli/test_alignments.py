@@ -16,7 +16,7 @@ class WordByWord:
     """Translates whole sentences from a list."""
 
     max_source_length = None
-    training_text = min_score = None
+    training_text = min_score = lift = None
     carried = frozenset(KINDS)
     unknown_letters = None
     marks = SentenceMarks()

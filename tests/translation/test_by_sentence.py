@@ -17,7 +17,7 @@ class Shouting:
     """Translates the first sentence only, to upper case; a word is a token."""
 
     max_source_length = 6
-    training_text = min_score = None
+    training_text = min_score = lift = None
     carried = frozenset(KINDS)
     unknown_letters = None
     marks = SentenceMarks(languages={"fra": 20}, languages_in="source")

@@ -12,9 +12,10 @@ from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
 from keras_transformer.cli.flags.search import TITLE, read_search
-from keras_transformer.cli.long_lines import places_taken
+from keras_transformer.cli.long_lines import LineOptions, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
@@ -32,12 +33,15 @@ class EvaluateOptions:
         source: Text file to translate, one sentence a line, plain or .gz.
         reference: Text file with the reference translations, line by line.
         output: Also write the translations to this file; missing folders are created.
+        markup: Profile of the spans that translations keep: that of the run if not given, "plain"
+            for none.
         json: Print the result as one JSON object.
     """
 
     source: Path
     reference: Path
     output: Path | None = None
+    markup: Profile | None = None
     json: bool = False
 
 
@@ -52,7 +56,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is not None:
         check_output(options.output, is_directory=False)
     sources, references = _read_test_set(options)
-    translator = open_translator(given.model, read_fields(given, RuntimeOptions))
+    lines = LineOptions(markup=options.markup)
+    translator = open_translator(given.model, read_fields(given, RuntimeOptions), lines)
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))
     seconds = time.perf_counter() - started

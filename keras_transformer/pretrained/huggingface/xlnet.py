@@ -176,7 +176,7 @@ def xlnet_vocabulary(path: Path, fields: Fields) -> Tokenizer:
             f"AutoTokenizer.from_pretrained({str(path)!r}).save_pretrained({str(path)!r})."
         )
     read = read_vocabulary(path, fields, begins=True)
-    ids: dict[str, int] = {}
+    ids: dict[str, Any] = {}
     for name, piece in _SPECIAL.items():
         found = read.subwords.id_of(piece)
         if found is None:

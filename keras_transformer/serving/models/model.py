@@ -13,6 +13,8 @@ from keras_transformer.artefact.search_signatures import AnswerSizes, server_sig
 from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
+from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -58,6 +60,7 @@ class ServedModel:
             artefact's if None.
         letterless: Whether text without letters is kept out of the model ("copy"), translated by it
             ("translate"), or either, depending on its training text ("auto").
+        markup: Profile of the spans that translations keep; that of the model's training if None.
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: Threads for the graphs; one for each core that the process may use if None.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
@@ -91,6 +94,7 @@ class ServedModel:
         max_sentences: int | None = None,
         min_score: float | None = None,
         letterless: Letterless = "auto",
+        markup: Profile | None = None,
         join_lines: bool = False,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
@@ -116,11 +120,12 @@ class ServedModel:
         self._limits = limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
+        lift = lifter_of(manifest.special_ids, manifest.training_text, markup)
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
                 model_dim=self._engine.model_dim,
-                has_min_score=self.min_score is not None,
+                has_min_score=self.min_score is not None or lift is not None,
                 has_languages=marks.can_choose,
             )
         )
@@ -137,8 +142,9 @@ class ServedModel:
             language,
             most_parts=max_sentences,
             carried=carried,
+            lift=lift,
         )
-        take_whole = partial(Passage.whole, carried=carried, language=language)
+        take_whole = partial(Passage.whole, carried=carried, language=language, lift=lift)
         split = split_text if long_texts == "split" else take_whole
         self._reader = RowReader(
             source=self._source.encode,
@@ -157,6 +163,7 @@ class ServedModel:
             target=self._target,
             search=search,
             min_score=self.min_score,
+            has_flags=self.min_score is not None or lift is not None,
             model_dim=self._engine.model_dim,
         )
         self._runs: dict[str, Run] = {
@@ -180,6 +187,7 @@ class ServedModel:
             min_score=options.min_score,
             join_lines=options.join_lines,
             letterless=options.letterless,
+            markup=options.markup,
             threads=options.threads,
             providers=parse_providers(options.provider),
             mmap=options.mmap,
@@ -264,6 +272,10 @@ class ServedModel:
             `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
             `gaps`: the text before each best translation, and after the last one.
         """
+        found = [
+            [one | {"translation": passage.put_back(place, one["translation"])} for one in own]
+            for place, own in enumerate(found)
+        ]
         return {
             "sentences": [
                 {"source": source, "source_pieces": self._source_pieces(part), "hypotheses": own}

@@ -14,7 +14,12 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.models.rows import ANY_BYTES, Request, most_hypotheses
-from keras_transformer.translation.results import join_hypotheses, pad_states, to_hypotheses
+from keras_transformer.translation.results import (
+    join_hypotheses,
+    pad_states,
+    spans_put_back,
+    to_hypotheses,
+)
 from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
@@ -33,6 +38,7 @@ class ResultWriter:
         target: Texts and ids of the target side.
         search: The server's search; its `num_hypotheses` and `max_length` are sizes of answers.
         min_score: Log-probability a token below which a translation has low confidence, if known.
+        has_flags: Whether answers say which hypotheses have low confidence.
         model_dim: Width of the encoder's states.
     """
 
@@ -42,10 +48,11 @@ class ResultWriter:
         target: TextIds,
         search: SearchOptions,
         min_score: float | None,
+        has_flags: bool,
         model_dim: int,
     ) -> None:
         self._target, self._search, self._min_score = target, search, min_score
-        self._model_dim = model_dim
+        self._model_dim, self._has_flags = model_dim, has_flags
         self._writers: dict[str, Callable[[Request, Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: self._best,
             "translate_with_options": self._best,
@@ -73,7 +80,10 @@ class ResultWriter:
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         """Returns the best of each part, in as many columns as the text with the most parts has."""
         found = iter(self._hypotheses([found[:1] for found in results]))
-        best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
+        best = [
+            [spans_put_back(passage, place, next(found)[0]) for place in range(len(passage.parts))]
+            for passage in request.passages
+        ]
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
         check_size({"texts": len(best), "sentences": columns, "tokens": length})
@@ -121,7 +131,7 @@ class ResultWriter:
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""
         found = grids("translations", rows, columns)
-        if self._min_score is not None:
+        if self._has_flags:
             # A missing hypothesis does not count as one of low confidence.
             flags = [[bool(one.low_confidence) for one in row] for row in rows]
             flags = [filled(row, columns, False) for row in flags]

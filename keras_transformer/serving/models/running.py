@@ -156,10 +156,11 @@ async def stream_passage(
             one before it has ended, and is closed at its end.
     """
     said, layout = "", passage.layout
-    for gap, part in zip(layout[:-1], parts, strict=True):
+    for place, (gap, part) in enumerate(zip(layout[:-1], parts, strict=True)):
         lead: str | None = gap
         async with aclosing(part):
-            async for piece in part:
+            async for found in part:
+                piece = passage.put_back(place, found)
                 said = piece if lead is None else gap_before(piece, lead, said) + piece
                 lead = None
                 yield said

@@ -8,9 +8,9 @@ import sentencepiece
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.cores import available_cores
-from keras_transformer.text.slots import SLOTS
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
+from keras_transformer.text.subwords.slots import SLOTS
 from keras_transformer.text.subwords.symbols_apart import SymbolsApart, ids_in_mark, is_kept
 
 # SentencePiece's piece of a space, which begins a word.

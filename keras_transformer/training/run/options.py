@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
+from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
 from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.training.recipes import MOST_UPDATES_OF_A_ROUND, RECIPES, Recipe
@@ -18,6 +19,7 @@ _CHOICES = {
     # Not mixed_float16: its loss scaling skips updates, so steps and batches would diverge.
     "dtype_policy": ("float32", "mixed_bfloat16"),
     "strategy": ("mirrored", "multi-worker"),
+    "markup": PROFILES,
 }
 DEFAULT_PATIENCE = 5
 # The counts that may be 0; the others are at least 1.
@@ -45,6 +47,10 @@ class TrainOptions:
             [0, 1].
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
             (`docs/recipe.md`); not with a prepared corpus, which holds ids.
+        markup: Profile of the spans (tags, placeholders and the like) that translations keep
+            (`docs/markup.md`): slots stand for those that both texts of a pair have. None to learn
+            texts as they are.
+        span_pattern: Regular expressions of further spans.
         label_smoothing: Probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
             dropout, and the loss pulls both outputs together (`docs/recipe.md`); 0 for none.
@@ -106,6 +112,8 @@ class TrainOptions:
     warmup_steps: int | None = None
     cooldown: float | None = None
     subword_sampling: bool = False
+    markup: Profile | None = None
+    span_pattern: tuple[str, ...] = ()
     label_smoothing: float | None = None
     r_drop: float | None = None
     beta_2: float = 0.98
@@ -138,6 +146,10 @@ class TrainOptions:
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be positive, got {value}.")
         check_max_length(self.max_length)
+        if self.span_pattern and self.markup in (None, "plain"):
+            raise ValueError("span_pattern is of spans beside those of a profile: give markup.")
+        if self.markup is not None:
+            pattern_of(self.markup, self.span_pattern)
         if self.freeze not in (None, "embeddings", "encoder") and not self.freeze.isdecimal():
             hint = did_you_mean(self.freeze, ("embeddings", "encoder")) or "."
             raise ValueError(
@@ -179,6 +191,8 @@ class TrainOptions:
                 continue
             if name in _CHOICES:
                 check_choice(name, value, _CHOICES[name])
+            elif name == "span_pattern":
+                object.__setattr__(self, name, tuple(value))
             elif "bool" in kind:
                 check_flag(name, value)
             elif "int" in kind:
@@ -208,6 +222,11 @@ class TrainOptions:
         if self.bleu_sentences not in (0, TrainOptions.bleu_sentences):
             raise ValueError(
                 f"bleu_sentences={self.bleu_sentences} are translated, and {task} translates "
+                "nothing: leave it out."
+            )
+        if self.markup is not None:
+            raise ValueError(
+                f"markup={self.markup!r} is of spans that translations keep, and {task} translates "
                 "nothing: leave it out."
             )
         if self.criterion is not CRITERIA[LOSS]:

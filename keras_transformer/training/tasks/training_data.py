@@ -1,7 +1,10 @@
 """The data of a run: tokenizers and encoded pairs of its corpus."""
 
 import dataclasses
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
@@ -16,6 +19,7 @@ from keras_transformer.data.prepared.batches import ShardedPairs
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
+from keras_transformer.markup.pairs import with_slots
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.tokenizer_files import Tokenizers
@@ -34,6 +38,8 @@ class TrainingData:
         valid: Those to validate on after every round, or None.
         record: The entry in `training.json` on the data.
         training_text: Describes the training lines; None if an earlier version prepared them.
+        valid_text: The pairs of `valid` as they are, the shortest first, where slots stand for
+            spans in it; None else.
     """
 
     source_tokenizer: Tokenizer
@@ -42,6 +48,7 @@ class TrainingData:
     valid: EncodedPairs | ShardedPairs | EncodedTexts | EncodedStream | None
     record: dict[str, Any]
     training_text: TrainingText | None = None
+    valid_text: Pairs | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,22 +60,27 @@ class Vocabulary:
             the corpus can teach.
         tokenizer_type: "unigram", "bpe" or "char".
         is_joint: Whether source and target share it.
+        has_slots: Whether it has pieces that stand for spans of texts.
     """
 
     size: int | None
     tokenizer_type: ModelType = "unigram"
     is_joint: bool = True
+    has_slots: bool = False
 
     def train(self, corpus: Corpus) -> Tokenizers:
         """Trains the tokenizers of source and target on the training pairs."""
+        train = partial(
+            train_fitting_tokenizer,
+            vocab_size=self.size,
+            model_type=self.tokenizer_type,
+            has_slots=self.has_slots,
+        )
         source, target = corpus.train.source, corpus.train.target
         if self.is_joint:
-            joint = train_fitting_tokenizer([*source, *target], self.size, self.tokenizer_type)
+            joint = train([*source, *target])
             return joint, joint
-        return (
-            train_fitting_tokenizer(source, self.size, self.tokenizer_type),
-            train_fitting_tokenizer(target, self.size, self.tokenizer_type),
-        )
+        return train(source), train(target)
 
 
 def encode_corpus(
@@ -102,6 +114,11 @@ def encode_corpus(
     for split in (corpus.train, corpus.valid):
         for note in split.notes if split else ():
             print(note)
+    sha256 = text_sha256(corpus.train, corpus.valid)
+    has_slots, as_it_is = options.markup not in (None, "plain"), corpus.valid
+    if has_slots:
+        vocabulary = dataclasses.replace(vocabulary, has_slots=True)
+        corpus = _with_slots(corpus, options)
     if run.has_checkpoints or not run.is_chief:
         source, target = run.load_tokenizers()
     else:
@@ -113,6 +130,11 @@ def encode_corpus(
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
     if vocabulary.size is None:
         vocabulary = dataclasses.replace(vocabulary, size=target.vocab_size)
+    if has_slots and not source.special_ids.slots:
+        raise ValueError(
+            f"markup={options.markup!r} needs a vocabulary with slots, and the one to start from "
+            "has none: leave markup out, or train without it (--init, --tokenizer)."
+        )
     longest = options.max_length - begins.most
     own = corpus.train
     pairs = own if rehearsed is None else own.joined(rehearsed)
@@ -128,6 +150,9 @@ def encode_corpus(
         [own.source[number] for number in train.pair_numbers[is_own]],
         longest_source=int(train.source.lengths[is_own].max()),
     )
+    training_text = dataclasses.replace(
+        training_text, markup=options.markup, span_patterns=options.span_pattern
+    )
     if options.subword_sampling:
         train = ResegmentedPairs.from_encoded(
             train, pairs, source, target, vocabulary.tokenizer_type, longest
@@ -139,14 +164,36 @@ def encode_corpus(
     record = {
         "origin": pairs.origin,
         # Not of what is rehearsed: a resumed run takes that from its own directory.
-        TEXT_SHA256: text_sha256(own, corpus.valid),
+        TEXT_SHA256: sha256,
         "vocab_size": vocabulary.size,
         "tokenizer_type": vocabulary.tokenizer_type,
         "joint_vocabulary": vocabulary.is_joint,
         "train": dataclasses.asdict(train.report),
         "valid": dataclasses.asdict(valid.report) if valid else None,
     }
-    return TrainingData(source, target, train, valid, record, training_text)
+    valid_text = _texts_by_length(as_it_is, valid) if as_it_is and valid and has_slots else None
+    return TrainingData(source, target, train, valid, record, training_text, valid_text)
+
+
+def _with_slots(corpus: Corpus, options: TrainOptions) -> Corpus:
+    """Returns a corpus with slots for the spans of its pairs, drawn from the seed in training."""
+    profile: Any = options.markup
+
+    def slotted(pairs: Pairs, seed: int | None) -> Pairs:
+        sides = pairs.source, pairs.target
+        sides = with_slots(*sides, profile, options.span_pattern, seed=seed)
+        return Pairs(*sides, pairs.origin, pairs.notes)
+
+    valid = corpus.valid and slotted(corpus.valid, None)
+    return Corpus(slotted(corpus.train, options.seed), valid)
+
+
+def _texts_by_length(pairs: Pairs, encoded: EncodedPairs) -> Pairs:
+    """Returns the texts of encoded pairs, the shortest sources first."""
+    order = np.argsort(encoded.source_lengths, kind="stable")
+    numbers = encoded.pair_numbers[order].tolist()
+    source, target = ([side[number] for number in numbers] for side in (pairs.source, pairs.target))
+    return Pairs(source, target, pairs.origin)
 
 
 def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptions) -> TrainingData:
@@ -160,6 +207,11 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
     Raises:
         ValueError: The corpus holds longer sentences, or `options.subword_sampling` is True.
     """
+    if options.markup is not None:
+        raise ValueError(
+            f"markup={options.markup!r} puts slots into text, and a prepared corpus holds ids: "
+            "leave it out, or train on the text files."
+        )
     if options.subword_sampling:
         raise ValueError(
             "subword_sampling needs the text, and a prepared corpus holds ids: leave it out, or "

@@ -1,7 +1,7 @@
 """Translates validation sentences during training: BLEU for the logs and samples to read."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.evaluation import corpus_scores
 from keras_transformer.models import Transformer
-from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.loop.progress import SampledValidation
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.tasks.training_data import TrainingData
 
+Pair = TypeVar("Pair")
 IdPairs = list[tuple[list[int], list[int]]]
 # A model that has learnt little may never end a sentence; these limits end it.
 _MOST_TOKENS, _MOST_TOKENS_PER_SOURCE_TOKEN = 128, 2
@@ -25,14 +25,13 @@ _SHOWN = 5
 class ValidationTranslations(SampledValidation):
     """Translates the same sentences after each round, by greedy search, and logs BLEU and chrF.
 
-    References are the validation targets as the tokenizer decodes them. So BLEU may differ a little
-    from that of `keras-transformer evaluate`, also because of the search and the sentences left
-    out.
+    References are the validation targets as the tokenizer decodes them, or as they are where slots
+    stand for spans. So BLEU may differ a little from that of `keras-transformer evaluate`, also
+    because of the search and the sentences left out.
 
     Args:
         transformer: The model whose weights are being trained.
-        source_tokenizer: Tokenizer of the source language.
-        target_tokenizer: Tokenizer of the target language.
+        data: The tokenizers of source and target, and validation pairs whose spans are lifted out.
         batches: Validation batches, as returned by `evaluation_batches`.
         sentences: How many to translate; they are spread evenly over all lengths.
 
@@ -45,27 +44,41 @@ class ValidationTranslations(SampledValidation):
     def __init__(
         self,
         transformer: Transformer,
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
+        data: TrainingData,
         batches: Iterable[Any],
         sentences: int,
     ) -> None:
         super().__init__()
-        pairs = spread(id_pairs(batches, transformer.config.special_ids), sentences)
-        self._source_ids = [source for source, _ in pairs]
-        self._limits = search_limits(self._source_ids)
-        self._target_tokenizer = target_tokenizer
+        source, target = data.source_tokenizer, data.target_tokenizer
         self._translator = Translator(
-            transformer, source_tokenizer, target_tokenizer, max_source_length=None
+            transformer,
+            source,
+            target,
+            max_source_length=None,
+            training_text=data.training_text,
         )
-        self.sources = source_tokenizer.decode(self._source_ids)
-        self.references = target_tokenizer.decode([target for _, target in pairs])
+        self._has_text = data.valid_text is not None
+        if data.valid_text is not None:
+            texts = zip(data.valid_text.source, data.valid_text.target, strict=True)
+            chosen = spread(list(texts), sentences)
+            self.sources, self.references = map(list, zip(*chosen, strict=True))
+            self._source_ids = source.encode(self.sources)
+        else:
+            pairs = spread(id_pairs(batches, transformer.config.special_ids), sentences)
+            self._source_ids = [ids for ids, _ in pairs]
+            self.sources = source.decode(self._source_ids)
+            self.references = target.decode([ids for _, ids in pairs])
+        self._limits = search_limits(self._source_ids)
+        self._target_tokenizer = target
         self.translations: list[str] = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Translates and writes `val_bleu` and `val_chrf` into the logs."""
-        found = self._translator.translate_ids(self._source_ids, **self._limits)
-        self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
+        if self._has_text:
+            self.translations = self._translator.translate(self.sources, **self._limits)
+        else:
+            found = self._translator.translate_ids(self._source_ids, **self._limits)
+            self.translations = self._target_tokenizer.decode([best[0][0] for best in found])
         if logs is not None:
             scores = corpus_scores(self.translations, self.references)
             logs.update(val_bleu=scores.bleu, val_chrf=scores.chrf)
@@ -88,8 +101,7 @@ def validation_translations(
         return None
     return ValidationTranslations(
         transformer,
-        data.source_tokenizer,
-        data.target_tokenizer,
+        data,
         evaluation_batches(data.valid, options.batch_tokens),
         options.bleu_sentences,
     )
@@ -114,7 +126,7 @@ def id_pairs(batches: Iterable[Any], special_ids: SpecialIds) -> IdPairs:
     ]
 
 
-def spread(pairs: IdPairs, count: int) -> IdPairs:
+def spread(pairs: list[Pair], count: int) -> list[Pair]:
     """Returns `count` evenly spaced pairs, or all if there are no more."""
     if len(pairs) <= count:
         return pairs

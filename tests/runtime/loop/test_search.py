@@ -1,6 +1,7 @@
 """The searches of the runtime on scripted probabilities: the shared table of cases, the naive
 search, brute force, and what they ask of the decoder."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -408,3 +409,28 @@ def test_greedy_search_without_scores_takes_the_same_tokens() -> None:
     ]
     ids = [[candidate.ids for [candidate] in sentences] for sentences in found]
     assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("beams", [1, 2, 4])
+@given(logits=tables(), seed=st.integers(0, 2**32 - 1))
+def test_each_slot_is_written_once_and_shortcuts_change_nothing(
+    beams: int, logits: np.ndarray, seed: int
+) -> None:
+    random, length = np.random.default_rng(seed), logits.shape[1]
+    special_ids = SpecialIds(slots=(4, 5))
+    sources = [random.permutation([4, 5, 6, 7])[: random.integers(1, 4)] for _ in logits]
+    request = SearchRequest(
+        options=SearchOptions(beam_size=beams, num_hypotheses=beams, max_length=length),
+        special_ids=special_ids,
+        limits=[length] * len(logits),
+        sources=sources,
+        with_scores=bool(seed % 2),
+    )
+    found = search(ScriptedSteps(logits), request)
+    # A word that no text has, forbidden: every step then reads all logits.
+    slow = dataclasses.replace(request.options, banned_sequences=((8, 8, 8, 8, 8, 8, 8),))
+    slowly = search(ScriptedSteps(logits), dataclasses.replace(request, options=slow))
+    for own, others, source in zip(found, slowly, sources, strict=True):
+        assert [one.ids for one in own] == [one.ids for one in others]
+        for one in own if length > 1 else ():
+            assert sorted({4, 5}.intersection(source)) == sorted(t for t in one.ids if t in (4, 5))

@@ -1,0 +1,53 @@
+"""Slots: characters that stand for spans of a text, such as tags and placeholders, which a model
+reads, writes exactly once each and never sees inside.
+
+They are private-use characters of Unicode's last plane but one, each a piece of its own in the
+vocabularies of models that are trained with them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+# More than the spans of nearly all sentences. `letterless` names their range, too.
+SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
+
+
+class Lifted(Protocol):
+    """A text whose spans were lifted out."""
+
+    @property
+    def text(self) -> str:
+        """The text with slots in place of spans."""
+
+    @property
+    def places(self) -> Sequence[tuple[int, int]]:
+        """Where each span begins and ends in the text as it was."""
+
+    def put_back(self, translation: str) -> str:
+        """Returns a translation of `text`, or a piece of one, with the spans in place of slots."""
+
+    def is_kept(self, translation: str) -> bool:
+        """Returns whether a translation of `text` has every span once, in an order that holds:
+        `put_back` then has nothing to mend.
+        """
+
+
+Lift = Callable[[str], Lifted]
+
+
+def masked(text: str, lift: Lift | None) -> tuple[str, list[str]]:
+    """Returns a text with one slot in place of each of its spans, and the spans."""
+    places = lift(text).places if lift is not None else ()
+    if not places:
+        return text, []
+    starts, ends = [0, *(end for _, end in places)], [*(start for start, _ in places), len(text)]
+    hidden = SLOTS[0].join(text[start:end] for start, end in zip(starts, ends, strict=True))
+    return hidden, [text[start:end] for start, end in places]
+
+
+def unmasked(pieces: Sequence[str], spans: Sequence[str]) -> list[str]:
+    """Returns the pieces of a text that was `masked` with its spans."""
+    if not spans:
+        return list(pieces)
+    left = iter(spans)
+    return ["".join(next(left) if one == SLOTS[0] else one for one in piece) for piece in pieces]

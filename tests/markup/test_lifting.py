@@ -1,0 +1,102 @@
+"""Spans lifted out of a text come back into its translation: each once, tags nested."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.markup.lifting import lift, lifter_of
+from keras_transformer.markup.spans import find_spans
+from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.training_text import TrainingText
+
+TAGS = st.recursive(
+    st.sampled_from(["word", "%s", "<br>", "a &amp; b", "\\n", " "]),
+    lambda inner: st.builds(
+        lambda name, parts: f"<{name}>{''.join(parts)}</{name}>",
+        st.sampled_from(["b", "i", "p"]),
+        st.lists(inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+def translated(text: str, translation: str) -> str:
+    """Puts spans back into a translation in which #0, #1, … stand for slots."""
+    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+    return lift(text).put_back(slots)
+
+
+@given(st.lists(TAGS, max_size=2).map("".join))
+def test_a_text_is_its_own_translation(text: str) -> None:
+    lifted = lift(text)
+    assert lifted.put_back(lifted.text) == text
+    assert lifted.is_kept(lifted.text)
+
+
+@given(st.lists(TAGS, min_size=1, max_size=2).map("".join), st.randoms())
+def test_in_any_order_every_span_comes_back_once_and_tags_nest(text: str, random: object) -> None:
+    lifted = lift(text)
+    slots = list(SLOTS[: len(lifted.spans)])
+    random.shuffle(slots)  # type: ignore[attr-defined]
+    found = [span.text for span in find_spans(lifted.put_back(" ".join(slots)))]
+    # Line breaks that have become neighbours are one span.
+    assert sorted("".join(found)) == sorted("".join(span.text for span in lifted.spans))
+    waiting: list[str] = []
+    for tag in re.findall(r"</?[bip]>", "".join(found)):
+        if tag.startswith("</"):
+            assert waiting.pop() == tag.replace("/", "")
+        else:
+            waiting.append(tag)
+    assert not waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
+        ("Delete <b>%s</b>?", "#0 #1 #2 löschen?", "<b>%s</b> löschen?"),
+        ("a <b>b</b> c", "x#1y#0 z", "x<b>y</b> z"),
+        ("one\\n  two", "eins #0 zwei", "eins\\n  zwei"),
+        ("%s files", "Dateien: #0", "Dateien: %s"),
+        ("%s: %d <b>x</b>", "#2y#3: #1 #0", "<b>y</b>: %s %d"),
+        ("%1$s: %2$d", "#1: #0", "%2$d: %1$s"),
+    ],
+)
+def test_tags_nest_and_spaces_are_those_of_the_text(
+    text: str, translation: str, expected: str
+) -> None:
+    assert translated(text, translation) == expected
+
+
+@pytest.mark.parametrize(
+    ("translation", "is_kept"),
+    [("#0a#1 #2", True), ("#2 #0a#1", True), ("#1a#0 #2", False), ("#0a#1", False)],
+)
+def test_what_is_lost_or_does_not_nest_is_told(translation: str, is_kept: bool) -> None:
+    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+    assert lift("<b>a</b> %s").is_kept(slots) is is_kept
+
+
+def test_spans_beyond_the_slots_stay_in_the_text() -> None:
+    text = " ".join(f"%{number}$s" for number in range(1, 31))
+    lifted = lift(text)
+    assert lifted.text.endswith("%29$s %30$s")
+    assert lifted.is_kept(lifted.text) and not lifted.is_kept(lifted.text.replace("%30$s", ""))
+
+
+SEEN = TrainingText(longest_source=5, sentences=(1,), markup="html", span_patterns=("X+",))
+
+
+def test_a_model_with_slots_lifts_by_its_own_profile_unless_another_is_given() -> None:
+    own, other = (lifter_of(SpecialIds(slots=(4,)), SEEN, one) for one in (None, "printf"))
+    assert own and len(own("<b> %s X").places) == 2
+    assert other and len(other("<b> %s X").places) == 2
+    assert lifter_of(SpecialIds(slots=(4,)), SEEN, "plain") is None
+
+
+def test_a_model_without_slots_lifts_nothing_and_refuses_a_profile() -> None:
+    assert lifter_of(SpecialIds(), None) is None
+    with pytest.raises(ValueError, match="markup='html' needs a model with slots"):
+        lifter_of(SpecialIds(), None, "html")

@@ -1,0 +1,148 @@
+"""A model with random weights, which would write anything, keeps every span of real messages."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.markup.spans import find_spans
+from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.by_sentence import SentenceTranslator
+
+MESSAGES = [
+    "cannot open %s: %d files",
+    "delete <b>all</b> files? see http://a.org/b.",
+    "open {name} &amp; %(other)s\\n",
+    "all files",
+    "%s",
+    "",
+    "<p>open <i>%1$s</i></p>. see <b>files</b>!",
+]
+SEARCHES: list[dict[str, Any]] = [{}, {"beam_size": 3, "num_hypotheses": 3}]
+LIMITS: dict[str, Any] = {"max_length": 14}
+
+
+def spans_of(text: str) -> Counter[str]:
+    # Breaks that have become neighbours are one span.
+    return Counter(span.text for span in find_spans(text.replace("\\n", "\\n ")))
+
+
+@pytest.fixture(scope="module")
+def slot_tokenizer() -> Tokenizer:
+    return train_tokenizer([*MESSAGES, "".join(SLOTS)], 120, "bpe", has_slots=True)
+
+
+@pytest.fixture(scope="module")
+def slot_model(slot_tokenizer: Tokenizer, randomize: Callable[..., Any]) -> Any:
+    from keras_transformer.models import build_transformer
+
+    config = TransformerConfig(
+        source_vocab_size=slot_tokenizer.vocab_size,
+        special_ids=slot_tokenizer.special_ids,
+        model_dim=16,
+        feed_forward_dim=24,
+        num_heads=2,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+    )
+    return randomize(build_transformer(config))
+
+
+SEEN = TrainingText(longest_source=30, sentences=(1,), markup="auto")
+
+
+@pytest.fixture(scope="module")
+def artefact(
+    slot_model: Any, slot_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    from keras_transformer.export import export_onnx
+
+    path = tmp_path_factory.mktemp("exported") / "slots"
+    return export_onnx(slot_model, slot_tokenizer, path, training_text=SEEN)
+
+
+@pytest.fixture(scope="module", params=["native", "onnxruntime"])
+def onnx_side(artefact: Path, request: pytest.FixtureRequest) -> Any:
+    from keras_transformer.export import OnnxTranslator
+
+    return OnnxTranslator(artefact, threads=1, target=request.param)
+
+
+@pytest.fixture(scope="module")
+def keras_side(slot_model: Any, slot_tokenizer: Tokenizer) -> Any:
+    from keras_transformer.decoding.translator import Translator
+
+    return Translator(slot_model, slot_tokenizer, training_text=SEEN)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_every_hypothesis_has_every_span_once_and_engines_agree(
+    onnx_side: Any, keras_side: Any, search: dict[str, Any]
+) -> None:
+    found, wanted = (
+        side.translate_n_best(MESSAGES, **search, **LIMITS) for side in (onnx_side, keras_side)
+    )
+    for message, own, others in zip(MESSAGES, found, wanted, strict=True):
+        assert [(one.text, one.ids) for one in own] == [(one.text, one.ids) for one in others]
+        assert [spans_of(one.text) for one in own] == [spans_of(message)] * len(own)
+
+
+def test_texts_of_several_sentences_and_streams_keep_their_spans(onnx_side: Any) -> None:
+    texts = [" ".join(MESSAGES[:3] + MESSAGES[6:])]
+    found = SentenceTranslator(onnx_side).translate_n_best(texts, **LIMITS)
+    assert spans_of(found[0][0].text) == spans_of(texts[0])
+    for message in MESSAGES[:3]:
+        streamed = "".join(onnx_side.translate_stream(message, **LIMITS))
+        assert spans_of(streamed) == spans_of(message)
+
+
+def test_what_had_no_room_is_told(onnx_side: Any) -> None:
+    [[lost], [kept]] = onnx_side.translate_n_best(["%s %d %u open", "all files"], max_length=2)
+    assert lost.low_confidence is True
+    assert not kept.low_confidence
+    [[plain]] = onnx_side.translate_n_best(["all %s files"], max_length=1)
+    assert plain.text == "%s" and plain.low_confidence is None
+
+
+def test_a_plain_translator_writes_no_slots(artefact: Path) -> None:
+    from keras_transformer.export import OnnxTranslator
+
+    translator = OnnxTranslator(artefact, threads=1, markup="plain")
+    assert not set("".join(translator.translate(MESSAGES, **LIMITS))) & set(SLOTS)
+
+
+def test_the_server_keeps_spans(artefact: Path, onnx_side: Any) -> None:
+    import numpy as np
+
+    from keras_transformer.search.options import SearchOptions
+    from keras_transformer.serving.models.model import ServedModel
+
+    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1)
+    signature = model.signatures["translate_n_best"]
+    request = model.read(signature, {"text": np.array([one.encode() for one in MESSAGES], object)})
+    answer = model.write(signature, request, model.run(signature)(request.rows))
+    texts = [row[0].decode() for row in answer["translations"]]
+    assert texts == SentenceTranslator(onnx_side).translate(MESSAGES, **LIMITS)
+    assert list(map(spans_of, texts)) == list(map(spans_of, MESSAGES))
+    wanted = SentenceTranslator(onnx_side).translate_n_best(MESSAGES, **LIMITS)
+    flags = [bool(one.low_confidence) for [one] in wanted]
+    # Of a random model's tags not all nest by themselves.
+    assert answer["low_confidence"][:, 0].tolist() == flags and not any(flags[2:6])
+
+
+def test_validation_translates_real_texts(slot_model: Any, slot_tokenizer: Tokenizer) -> None:
+    from keras_transformer.data.sources.corpus import Pairs
+    from keras_transformer.training.tasks.training_data import TrainingData
+    from keras_transformer.training.tasks.validation_translations import ValidationTranslations
+
+    text = Pairs(MESSAGES[:2], MESSAGES[1:3], "messages")
+    data = TrainingData(slot_tokenizer, slot_tokenizer, None, None, {}, SEEN, text)  # type: ignore[arg-type]
+    shown = ValidationTranslations(slot_model, data, [], 2)
+    assert (shown.sources, shown.references) == (MESSAGES[:2], MESSAGES[1:3])
+    shown.on_epoch_end(0, {})
+    assert list(map(spans_of, shown.translations)) == list(map(spans_of, MESSAGES[:2]))

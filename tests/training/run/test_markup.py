@@ -1,0 +1,70 @@
+"""A run with slots: its vocabulary, what is recorded, an exact resumption."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.training.run.options import TrainOptions
+from keras_transformer.training.run.train import train
+
+pytestmark = pytest.mark.usefixtures("few_updates")
+
+SIZES = {"model_dim": 8, "feed_forward_dim": 8, "num_heads": 2}
+SIZES |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+SOURCES = [f"open {a} in <b>{b}</b>" for a in ("%s", "%d", "{x}") for b in ("%1", "it", "all")]
+TARGETS = [f"<b>{b}</b>: {a} read" for a in ("%s", "%d", "{x}") for b in ("%1", "it", "all")]
+CORPUS = Corpus(Pairs(SOURCES * 3, TARGETS * 3, "w"), Pairs(SOURCES[:3], TARGETS[:3], "w"))
+
+
+def run(directory: Path, max_steps: int, **options: Any) -> Any:
+    given = {"batch_tokens": 96, "checkpoint_steps": 2, "bleu_sentences": 0, "r_drop": 0.0}
+    given |= {"learning_rate": 0.01, "warmup_steps": 4, "deterministic": True, "markup": "auto"}
+    chosen = TrainOptions(max_steps=max_steps, **{**given, **options})
+    sizes: dict[str, Any] = {"overrides": SIZES, "tokenizer_type": "char"}
+    return train(CORPUS, directory, options=chosen, resume=True, **sizes).model
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, few_updates: None) -> tuple[Path, Any]:
+    directory = tmp_path_factory.mktemp("run")
+    return directory, run(directory, 4)
+
+
+def test_the_run_holds_slots_and_the_profile(finished: tuple[Path, Any]) -> None:
+    directory, model = finished
+    source, _ = RunDirectory(directory).load_tokenizers()
+    assert model.config.special_ids.slots == source.special_ids.slots
+    assert source.pieces(source.special_ids.slots) == list(SLOTS)
+    seen = RunDirectory(directory).load_training_text()
+    assert seen is not None and (seen.markup, seen.span_patterns) == ("auto", ())
+
+
+def test_a_resumed_run_is_the_same_to_the_last_bit(
+    finished: tuple[Path, Any], tmp_path: Path
+) -> None:
+    run(tmp_path, 2)
+    resumed = run(tmp_path, 4)
+    for own, other in zip(resumed.weights, finished[1].weights, strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_another_profile_is_another_run(finished: tuple[Path, Any]) -> None:
+    with pytest.raises(ValueError, match="markup"):
+        run(finished[0], 6, markup="html")
+
+
+def test_a_run_without_slots_is_no_start_for_one_with_them(tmp_path: Path) -> None:
+    run(tmp_path / "plain", 2, markup=None)
+    options = TrainOptions(max_steps=2, markup="auto")
+    with pytest.raises(ValueError, match="markup='auto' needs a vocabulary with slots"):
+        train(CORPUS, tmp_path / "tuned", init=tmp_path / "plain", options=options)
+
+
+def test_patterns_need_a_profile() -> None:
+    with pytest.raises(ValueError, match="give markup"):
+        TrainOptions(span_pattern=("a+",))
