@@ -20,7 +20,7 @@ def test_one_document_is_refused_for_next_sentences(start) -> None:
 
 
 def test_a_task_that_there_is_not_is_named(start) -> None:
-    with pytest.raises(ValueError, match="task must be one of masked-lm, permutation-lm, .* got 'mlm'"):
+    with pytest.raises(ValueError, match="task must be one of masked-lm, .* got 'mlm'"):
         start("mlm", "run")
 
 
