@@ -56,7 +56,9 @@ class Recipe:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
         most_epochs: Epochs at most that these updates take.
         fewest_tokens: Of a batch of a small corpus.
-        dropout: What a small model's is while it learns, unless it is given; None for the config's.
+        dropout: What a small trained model's is while it learns on, unless it is given; None for
+            the config's.
+        small_dropout: The same of a model from nothing where `least_updates` decide the epochs.
     """
 
     epochs: int = 30
@@ -75,6 +77,7 @@ class Recipe:
     final_model: Literal["auto", "average", "best"] = "auto"
     rehearsal: float = 0.0
     dropout: float | None = None
+    small_dropout: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Returns the options that do not depend on the corpus."""
@@ -86,7 +89,7 @@ class Recipe:
 FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_checkpoints")
 
 # What a recipe says of other things than the options of training.
-NO_OPTIONS = ("least_updates", "most_epochs", "fewest_tokens", "dropout")
+NO_OPTIONS = ("least_updates", "most_epochs", "fewest_tokens", "dropout", "small_dropout")
 
 _SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
 # The smallest model has less to overfit with.
@@ -101,7 +104,7 @@ _BIG = replace(_BASE, learning_rate=0.0005, max_steps=300_000, average_checkpoin
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
 _SMALL_TEXTS = Recipe(batch_tokens=2048, learning_rate=0.002, label_smoothing=0.0)
 # A decoder learns from every token, an encoder from 15 % of them.
-_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10)
+_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10, most_epochs=30, small_dropout=0.3)
 _LARGE_TEXTS = Recipe(
     epochs=40,
     batch_tokens=16_384,
@@ -132,6 +135,8 @@ RECIPES: dict[str, Recipe] = {
 # Tasks whose models read pieces and write none.
 _READING = ("classify", "tag", "embed")
 _CHARACTERS_A_PIECE_READ = 50
+# Of longer pieces a language model has fewer to guess for a word.
+_CHARACTERS_A_PIECE_CONTINUED = 80
 # Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
 WORD_LEVEL = 0.5
 # A classifier (Devlin et al. 2018, A.3): few passes, smaller steps. The smaller the model, the
@@ -231,17 +236,21 @@ def classifier(preset: str, *, has_weights: bool = False, adapts: bool = False) 
     )
 
 
-def dropout(recipe: Recipe, begun: Any) -> float | None:
-    """Returns what a trained model drops while it learns a task; None for its config's dropout.
+def dropout(recipe: Recipe, begun: Any, tokens: int) -> float | None:
+    """Returns what a model drops while it learns; None for its config's dropout.
 
-    A wide one that has learnt from much text loses by more.
+    A wide one that has learnt from much text loses by more, and so does one from nothing on a large
+    corpus.
 
     Args:
         recipe: That of the run.
         begun: The trained model's config; None of a model from nothing.
+        tokens: Of the training texts. They are few if the usual epochs have too few updates.
     """
-    is_small = begun is not None and begun.model_dim <= _SMALL_WIDTH
-    return recipe.dropout if is_small else None
+    if begun is not None:
+        return recipe.dropout if begun.model_dim <= _SMALL_WIDTH else None
+    updates = recipe.epochs * tokens / recipe.batch_tokens
+    return recipe.small_dropout if updates < recipe.least_updates else None
 
 
 def denoising(preset: str) -> Recipe:
@@ -328,6 +337,8 @@ def characters_a_piece(task: str) -> int:
 
     A model that only reads learns from pieces that are too rare to be written.
     """
+    if task == "causal-lm":
+        return _CHARACTERS_A_PIECE_CONTINUED
     return _CHARACTERS_A_PIECE_READ if task in _READING else CHARACTERS_A_PIECE
 
 

@@ -90,7 +90,7 @@ def test_a_small_encoder_drops_more_where_all_of_it_learns_few_labels(
     preset = recipes.nearest_preset("classify", EncoderConfig, begun)
     recipe = recipes.recipe_of(task, preset, has_weights=width is not None, adapts=adapts)
     drops = task == "classify" and width == 128 and not adapts
-    assert recipes.dropout(recipe, begun) == (0.3 if drops else None)
+    assert recipes.dropout(recipe, begun, 1000) == (0.3 if drops else None)
 
 
 def test_the_nearest_size_of_a_family_has_the_recipe_of_a_trained_model() -> None:
@@ -126,9 +126,18 @@ def test_a_vocabulary_has_a_piece_for_each_letter_and_no_more_than_a_corpus_can_
     assert size <= recipes.vocabulary_size(characters, letters, of_each=50)
 
 
-def test_what_only_reads_has_more_pieces() -> None:
-    of_each = {task: recipes.characters_a_piece(task) for task in ("classify", "causal-lm")}
-    assert of_each["classify"] < of_each["causal-lm"] == CHARACTERS_A_PIECE
+def test_what_only_reads_has_more_pieces_and_what_continues_texts_more_than_a_translation() -> None:
+    tasks = ("classify", "causal-lm", "translation")
+    read, continued, translated = map(recipes.characters_a_piece, tasks)
+    assert read < continued < translated == CHARACTERS_A_PIECE
+
+
+def test_a_decoder_from_nothing_drops_more_of_a_corpus_that_it_reads_often() -> None:
+    recipe = recipes.recipe_of("causal-lm", "gpt2-tiny")
+    few = recipe.least_updates * recipe.batch_tokens // recipe.epochs
+    assert recipes.dropout(recipe, None, few - 1) == 0.3
+    assert recipes.dropout(recipe, None, few) is None
+    assert recipes.dropout(recipes.recipe_of("masked-lm", "bert-tiny"), None, few - 1) is None
 
 
 @given(

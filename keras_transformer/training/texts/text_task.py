@@ -24,6 +24,7 @@ from keras_transformer.text.training_text import TrainingText
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.plan.lines import count_tokens
 from keras_transformer.training.recipes import characters_a_piece
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.starting_point import StartingPoint
@@ -56,6 +57,8 @@ class TextTask:
         model_config: Takes the vocabulary's size and special ids and returns the model's config.
         options: How to train.
         text_options: What is made of the texts.
+        dropout: Takes the tokens of the training texts and returns the rate that suits them; None
+            for the config's.
         vectors: Word vectors that the embeddings begin as.
         transfer: What `build` took from the starting point, filled by it.
     """
@@ -69,6 +72,7 @@ class TextTask:
     model_config: Callable[[int, SpecialIds], ModelConfig]
     options: TrainOptions
     text_options: TextOptions
+    dropout: Callable[[int], float | None]
     vectors: InitialVectors = InitialVectors()
     transfer: dict[str, Any] = field(default_factory=dict)
 
@@ -168,7 +172,9 @@ class TextTask:
 
     def config(self, data: TrainingData) -> ModelConfig:
         """Returns the config for the data's vocabulary."""
-        return self._config_for(data.source_tokenizer)
+        config = self._config_for(data.source_tokenizer)
+        rate = self.dropout(count_tokens(data.train))
+        return config if rate is None else replace(config, dropout=rate)
 
     def start(self) -> dict[str, Any]:
         """Returns hashes of the tokenizer, the model and the vectors to start from."""

@@ -15,7 +15,12 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import Recipe, dropout, nearest_preset, recipe_of
+from keras_transformer.training.recipes import (
+    Recipe,
+    dropout,
+    nearest_preset,
+    recipe_of,
+)
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint
@@ -120,12 +125,9 @@ def train_texts(
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
-    rate = dropout(recipe, trained)
-    if rate is not None:
-        # A run to resume keeps its own.
-        goes_on = resume and place.has_checkpoints
-        begun_rate = place.load_config().dropout if goes_on else rate
-        overrides = {"dropout": begun_rate, **(overrides or {})}
+    rate = (overrides or {}).get("dropout")
+    if rate is None and resume and place.has_checkpoints:
+        rate = place.load_config().dropout
     begun = trained if preset is None else None
     model_config = partial(
         text_model_config,
@@ -146,6 +148,7 @@ def train_texts(
         lambda size, special_ids: model_config(vocab_size=size, special_ids=special_ids),
         options,
         text_options,
+        lambda tokens: dropout(recipe, trained, tokens) if rate is None else rate,
         vectors,
     )
     run_task.check()
