@@ -240,7 +240,7 @@ def test_before_a_run_is_loaded_its_slowness_is_told(run_cli, finished_run, monk
     def load_run(directory):
         raise FileNotFoundError("loaded now")
 
-    monkeypatch.setattr("keras_transformer.cli.artefact.load_run", load_run)
+    monkeypatch.setattr("keras_transformer.decoding.translator.load_run", load_run)
     first, second = run_cli("translate", finished_run, stdin=b"a\n").err.splitlines()
     assert f"{finished_run} is a training run" in first and "keras-transformer export" in first
     assert "loaded now" in second
