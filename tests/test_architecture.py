@@ -67,6 +67,7 @@ SHARED = {
     "keras_transformer.generation.text_generator",
     "keras_transformer.markup.lifting",
     "keras_transformer.markup.profiles",
+    "keras_transformer.markup.terms",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",
@@ -334,7 +335,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields"}
     packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
-    packages |= {"markup.placeholders", "markup.spans", "markup.tags"}
+    packages |= {"markup.placeholders", "markup.spans", "markup.tags", "markup.terms"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -28,6 +30,8 @@ class LineOptions:
             with "translate", words in letters that the vocabulary lacks are copied, too.
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
             of the run if not given, "plain" for none; only of models trained with --markup.
+        glossary: File of terms, lines of a source term, a tab and a target term, which translations
+            hold where a text holds the source term; only with models trained with --markup.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH
@@ -35,6 +39,7 @@ class LineOptions:
     language: str = "en"
     letterless: Letterless = "auto"
     markup: Profile | None = None
+    glossary: Path | None = None
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -45,6 +50,7 @@ class LineOptions:
             "long_texts": "cut" if cuts else "refuse",
             "letterless": self.letterless,
             "markup": self.markup,
+            "glossary": Glossary.read(self.glossary) if self.glossary else None,
         }
 
     def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:

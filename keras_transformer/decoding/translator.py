@@ -8,6 +8,7 @@ from typing import Any
 from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
 from keras_transformer.runs.finished_run import load_run
@@ -44,6 +45,7 @@ class Translator(TextTranslator):
             in one of a hundred of the model's training lines, and everything if that is unknown.
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
+        glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
 
     Attributes:
         model: The model.
@@ -73,6 +75,7 @@ class Translator(TextTranslator):
         search: Mapping[str, Any] | None = None,
         letterless: Letterless = "auto",
         markup: Profile | None = None,
+        glossary: Glossary | None = None,
     ) -> None:
         require_model(model, Transformer)
         self.model = model
@@ -90,7 +93,7 @@ class Translator(TextTranslator):
             min_score=min_score,
             search=search,
             letterless=letterless,
-            lift=lifter_of(model.config.special_ids, training_text, markup),
+            lift=lifter_of(model.config.special_ids, training_text, markup, glossary),
         )
 
     @classmethod

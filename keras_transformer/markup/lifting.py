@@ -8,13 +8,17 @@ from typing import Any
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.markup.nesting import arguments, mended, partners
-from keras_transformer.markup.profiles import BREAK, Profile, pattern_of
+from keras_transformer.markup.profiles import BREAK, PART, TERM, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS, Lift
 from keras_transformer.text.training_text import TrainingText
 
 _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 _SLOT = re.compile(f"([{SLOTS[0]}-{SLOTS[-1]}])")
+# Scripts that write no spaces, from Thai to Chinese, need none beside a term.
+_WORD = re.compile(r"[^\W\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_ENDS_IN_WORD = re.compile(rf"{_WORD.pattern}\Z")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +39,17 @@ class LiftedText:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Where each span begins and ends in the text as it was."""
-        return [(one.start, one.end) for one in (*self.spans, *self.more)]
+        """Where each span begins and ends in the text as it was; terms are words of it."""
+        spans = (*self.spans, *self.more)
+        return [(one.start, one.end) for one in spans if one.kind not in (TERM, PART)]
 
     def put_back(self, translation: str) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 
         Tags that would not nest, and arguments of a format that would be read in another turn, take
         their order in the text, at the places that the translation has for them. Line breaks, and
-        tags on their inner side, have the spaces beside them that they have in the text.
+        tags on their inner side, have the spaces beside them that they have in the text. A term is
+        no part of a word.
         """
         said = _SLOT.split(translation)
         order = [_NUMBERS[slot] for slot in said[1::2]]
@@ -57,7 +63,13 @@ class LiftedText:
                 texts[place] = texts[place].rstrip() + before
             if behind is not None and (place + 2 < len(texts) or texts[-1]):
                 texts[place + 1] = behind + texts[place + 1].lstrip()
-        spans = [*(self.spans[number].text for number in order), ""]
+        spans = [*(self.spans[number].written for number in order), ""]
+        for place, number in enumerate(order):
+            if self.spans[number].kind == TERM:
+                before = texts[place] or (spans[place - 1] if place else "")
+                texts[place] += _space_between(before, spans[place])
+                behind = texts[place + 1] or spans[place + 1]
+                texts[place + 1] = _space_between(spans[place], behind) + texts[place + 1]
         return "".join(text + span for text, span in zip(texts, spans, strict=True))
 
     def is_kept(self, translation: str) -> bool:
@@ -65,7 +77,8 @@ class LiftedText:
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
         others = all(
-            translation.count(one.text) >= sum(other.text == one.text for other in self.more)
+            translation.count(one.written)
+            >= sum(other.written == one.written for other in self.more)
             for one in self.more
         )
         return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
@@ -97,20 +110,30 @@ class LiftedText:
         return found
 
 
-def lift(text: str, profile: Profile = "auto", own: Sequence[str] = ()) -> LiftedText:
+def _space_between(before: str, behind: str) -> str:
+    return " " if _ENDS_IN_WORD.search(before) and _WORD.match(behind) else ""
+
+
+def lift(
+    text: str,
+    profile: Profile = "auto",
+    own: Sequence[str] = (),
+    glossary: Glossary | None = None,
+) -> LiftedText:
     """Lifts the spans of a text out of it.
 
     Args:
         text: The text.
         profile: Which kinds of spans it may hold.
         own: Regular expressions of further spans.
+        glossary: Terms, whose translations are put back in their place; None for none.
 
     Example:
         >>> lifted = lift("Delete %s?")
         >>> lifted.put_back(lifted.text.replace("Delete", "Löschen:"))
         'Löschen: %s?'
     """
-    found = find_spans(text, profile, own)
+    found = find_spans(text, profile, own, glossary)
     spans, more = found[: len(SLOTS)], found[len(SLOTS) :]
     gaps = around(text, spans)
     slots = [*SLOTS[: len(spans)], ""]
@@ -118,18 +141,25 @@ def lift(text: str, profile: Profile = "auto", own: Sequence[str] = ()) -> Lifte
     return LiftedText(lifted, spans, more, gaps)
 
 
-def lifter(profile: Profile, own: Sequence[str] = ()) -> Lift | None:
-    """Returns what lifts the spans of a profile; None if it has none.
+def lifter(
+    profile: Profile, own: Sequence[str] = (), glossary: Glossary | None = None
+) -> Lift | None:
+    """Returns what lifts the spans of a profile, and terms; None if it has none.
 
     Raises:
         ValueError: The profile is unknown, or an expression is not valid.
     """
-    pattern_of(profile, tuple(own))
-    return None if profile == "plain" and not own else partial(lift, profile=profile, own=own)
+    pattern_of(profile, tuple(own), glossary)
+    if profile == "plain" and not own and glossary is None:
+        return None
+    return partial(lift, profile=profile, own=own, glossary=glossary)
 
 
 def lifter_of(
-    special_ids: SpecialIds, seen: TrainingText | None, markup: Profile | None = None
+    special_ids: SpecialIds,
+    seen: TrainingText | None,
+    markup: Profile | None = None,
+    glossary: Glossary | None = None,
 ) -> Lift | None:
     """Returns what lifts spans for a model: by its own profile, unless another one is given.
 
@@ -137,6 +167,7 @@ def lifter_of(
         special_ids: The model's, with its slots.
         seen: What its training lines looked like; None if unknown.
         markup: The profile's name; None for the one that the model was trained with.
+        glossary: Terms; None for none.
 
     Raises:
         ValueError: The profile is unknown, or the model has no slots.
@@ -144,10 +175,15 @@ def lifter_of(
     own = seen.span_patterns if seen else ()
     profile: Any = markup or (seen and seen.markup) or "plain"
     if not special_ids.slots:
+        if glossary is not None:
+            raise ValueError(
+                "a glossary needs a model with slots, and this one has none: train one with "
+                "--markup."
+            )
         if markup in (None, "plain"):
             return None
         raise ValueError(
             f"markup={markup!r} needs a model with slots for spans, and this one has none: train "
             "one with --markup, or translate with --markup plain."
         )
-    return lifter(profile, () if markup == "plain" else own)
+    return lifter(profile, () if markup == "plain" else own, glossary)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup import addresses, markdown, placeholders, tags
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS
 
 Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "plain"]
@@ -14,6 +15,8 @@ PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 # Kinds whose spans open and close, or part lines: the spaces beside them mean something.
 TAG, BREAK, OWN = "tag", "escape", "own"
+# Terms are words of a text, or parts of one.
+TERM, PART = "term", "part"
 # Characters that are slots already must be kept as any other span.
 _SLOT = ("slot", f"[{SLOTS[0]}-{SLOTS[-1]}]")
 _PRINTF, _QT = ("printf", placeholders.PRINTF), ("qt", placeholders.QT)
@@ -53,12 +56,15 @@ _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
 
 
 @functools.cache
-def pattern_of(profile: Profile, own: Sequence[str] = ()) -> re.Pattern[str]:
+def pattern_of(
+    profile: Profile, own: Sequence[str] = (), glossary: Glossary | None = None
+) -> re.Pattern[str]:
     """Returns the pattern of a profile's spans, with the kind of each as the name of its group.
 
     Args:
         profile: The profile's name.
         own: Regular expressions of further spans, which come first.
+        glossary: Terms, which come last.
 
     Raises:
         ValueError: The profile is unknown, or an expression is not valid or matches nothing at all.
@@ -67,6 +73,8 @@ def pattern_of(profile: Profile, own: Sequence[str] = ()) -> re.Pattern[str]:
     for one in own:
         _check_own(one)
     kinds = [(OWN, one) for one in own] + [_SLOT, *_KINDS[profile]]
+    if glossary is not None:
+        kinds.append((TERM, glossary.pattern))
     parts = [f"(?P<{kind}_{place}>{one})" for place, (kind, one) in enumerate(kinds)]
     return re.compile("|".join(parts), re.DOTALL | re.MULTILINE)
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_transformer.markup.profiles import Profile, pattern_of
+from keras_transformer.markup.profiles import PART, TERM, Profile, pattern_of
+from keras_transformer.markup.terms import Glossary
 
 
 class Span(NamedTuple):
@@ -11,13 +12,16 @@ class Span(NamedTuple):
 
     Attributes:
         text: The span.
-        kind: What it is: "printf", "tag", "url" and so on; "own" of a user's pattern.
+        kind: What it is: "printf", "tag", "url" and so on; "own" of a user's pattern, "term" or
+            "part" of a glossary.
         start: Its first character in the text.
+        written: What the translation holds: the text, or a term's translation.
     """
 
     text: str
     kind: str
     start: int
+    written: str
 
     @property
     def end(self) -> int:
@@ -25,13 +29,19 @@ class Span(NamedTuple):
         return self.start + len(self.text)
 
 
-def find_spans(text: str, profile: Profile = "auto", own: Sequence[str] = ()) -> list[Span]:
+def find_spans(
+    text: str,
+    profile: Profile = "auto",
+    own: Sequence[str] = (),
+    glossary: Glossary | None = None,
+) -> list[Span]:
     """Returns the spans of a text in order; none overlap.
 
     Args:
         text: Any text.
         profile: Which kinds it may hold.
         own: Regular expressions of further spans.
+        glossary: Terms, which are spans, too; None for none.
 
     Raises:
         ValueError: As for `pattern_of`.
@@ -40,11 +50,15 @@ def find_spans(text: str, profile: Profile = "auto", own: Sequence[str] = ()) ->
         >>> [span.text for span in find_spans("Delete <b>%1$s</b>?")]
         ['<b>', '%1$s', '</b>']
     """
-    return [
-        Span(found[0], str(found.lastgroup).rpartition("_")[0], found.start())
-        for found in pattern_of(profile, tuple(own)).finditer(text)
-        if found[0]
-    ]
+    spans = []
+    for found in pattern_of(profile, tuple(own), glossary).finditer(text):
+        kind, written = str(found.lastgroup).rpartition("_")[0], found[0]
+        if glossary and kind == TERM:
+            term = glossary.term_of(written)
+            kind, written = PART if term.is_part else TERM, term.target
+        if found[0]:
+            spans.append(Span(found[0], kind, found.start(), written))
+    return spans
 
 
 def around(text: str, spans: Sequence[Span]) -> list[str]:

@@ -8,6 +8,7 @@ from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -42,6 +43,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             Words in letters that the vocabulary lacks are copied, too, unless all is translated.
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
+        glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".
@@ -82,6 +84,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         target: str | None = None,
         letterless: Letterless = "auto",
         markup: Profile | None = None,
+        glossary: Glossary | None = None,
         mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
@@ -105,7 +108,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
             letterless=letterless,
-            lift=lifter_of(manifest.special_ids, manifest.training_text, markup),
+            lift=lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
         )
 
     @property

@@ -82,6 +82,7 @@ class ServeOptions:
             with "translate", words in letters that the vocabulary lacks are copied, too.
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
             of the model's training if None, "plain" for none.
+        glossary: File of terms that translations hold, as `translate` takes it; None for none.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
@@ -126,6 +127,7 @@ class ServeOptions:
     join_lines: bool = False
     letterless: Letterless = "auto"
     markup: Profile | None = None
+    glossary: Path | None = None
     min_score: float | None = None
     poll_seconds: float = 1.0
     threads: int | None = None

@@ -9,6 +9,7 @@ import pytest
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.markup.spans import find_spans
+from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.text.subwords.slots import SLOTS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
@@ -107,6 +108,30 @@ def test_what_had_no_room_is_told(onnx_side: Any) -> None:
     assert not kept.low_confidence
     [[plain]] = onnx_side.translate_n_best(["all %s files"], max_length=1)
     assert plain.text == "%s" and plain.low_confidence is None
+
+
+TERMS = Glossary((Term("file", "Datei"), Term("files", "Dateien"), Term("open", "öffnen")))
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_every_hypothesis_has_every_term_and_span(
+    artefact: Path, slot_model: Any, slot_tokenizer: Tokenizer, search: dict[str, Any]
+) -> None:
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.export import OnnxTranslator
+
+    sides = (
+        OnnxTranslator(artefact, threads=1, glossary=TERMS),
+        Translator(slot_model, slot_tokenizer, training_text=SEEN, glossary=TERMS),
+    )
+    found, wanted = (side.translate_n_best(MESSAGES, **search, **LIMITS) for side in sides)
+    for message, own, others in zip(MESSAGES, found, wanted, strict=True):
+        assert [one.text for one in own] == [one.text for one in others]
+        for one in own:
+            # A random model writes a "%" and a "1", too.
+            assert spans_of(message) <= spans_of(one.text)
+            assert one.text.count("Dateien") == message.count("files")
+            assert one.text.lower().count("öffnen") == message.count("open")
 
 
 def test_a_plain_translator_writes_no_slots(artefact: Path) -> None:

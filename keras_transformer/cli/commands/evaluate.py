@@ -35,6 +35,7 @@ class EvaluateOptions:
         output: Also write the translations to this file; missing folders are created.
         markup: Profile of the spans that translations keep: that of the run if not given, "plain"
             for none.
+        glossary: File of terms, as `translate` takes it.
         json: Print the result as one JSON object.
     """
 
@@ -42,6 +43,7 @@ class EvaluateOptions:
     reference: Path
     output: Path | None = None
     markup: Profile | None = None
+    glossary: Path | None = None
     json: bool = False
 
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is not None:
         check_output(options.output, is_directory=False)
     sources, references = _read_test_set(options)
-    lines = LineOptions(markup=options.markup)
+    lines = LineOptions(markup=options.markup, glossary=options.glossary)
     translator = open_translator(given.model, read_fields(given, RuntimeOptions), lines)
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))

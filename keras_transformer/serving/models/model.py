@@ -15,6 +15,7 @@ from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -61,6 +62,7 @@ class ServedModel:
         letterless: Whether text without letters is kept out of the model ("copy"), translated by it
             ("translate"), or either, depending on its training text ("auto").
         markup: Profile of the spans that translations keep; that of the model's training if None.
+        glossary: Terms that translations hold; None for none.
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: Threads for the graphs; one for each core that the process may use if None.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
@@ -95,6 +97,7 @@ class ServedModel:
         min_score: float | None = None,
         letterless: Letterless = "auto",
         markup: Profile | None = None,
+        glossary: Glossary | None = None,
         join_lines: bool = False,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
@@ -120,7 +123,7 @@ class ServedModel:
         self._limits = limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
-        lift = lifter_of(manifest.special_ids, manifest.training_text, markup)
+        lift = lifter_of(manifest.special_ids, manifest.training_text, markup, glossary)
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
@@ -188,6 +191,7 @@ class ServedModel:
             join_lines=options.join_lines,
             letterless=options.letterless,
             markup=options.markup,
+            glossary=Glossary.read(options.glossary) if options.glossary else None,
             threads=options.threads,
             providers=parse_providers(options.provider),
             mmap=options.mmap,

@@ -1,0 +1,144 @@
+"""Terms whose translations a list decides: where one stands in a text it is lifted out as a span
+is, and what the list says stands in the translation.
+"""
+
+import functools
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+_FLAGS = ("case", "part")
+
+
+class Term(NamedTuple):
+    """One form of a term.
+
+    Attributes:
+        source: As it stands in texts, whatever white space is between its words.
+        target: Its translation.
+        has_case: Whether capitals must be those of `source`. If not, the translation follows them:
+            "Cancel" and "CANCEL" are "Abbrechen" and "ABBRECHEN" by "cancel, abbrechen".
+        is_part: Whether it may stand within a word.
+    """
+
+    source: str
+    target: str
+    has_case: bool = False
+    is_part: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression of what it stands for in texts."""
+        words = r"\s+".join(map(re.escape, self.source.split()))
+        whole = words if self.is_part else rf"(?<!\w){words}(?!\w)"
+        return whole if self.has_case else f"(?i:{whole})"
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """A list of terms.
+
+    Args:
+        terms: The terms; of several at one place of a text the longest counts.
+
+    Raises:
+        ValueError: There is none, a side of one is empty, or one has two translations.
+    """
+
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise ValueError("a glossary needs a term.")
+        known: dict[Term, str] = {}
+        for term in self.terms:
+            if not term.source.split() or not term.target.strip():
+                raise ValueError(f"a term needs a source and a target, got {term[:2]}.")
+            if known.setdefault(term._replace(target=""), term.target) != term.target:
+                first = known[term._replace(target="")]
+                raise ValueError(f"{term.source!r} is both {first!r} and {term.target!r}.")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Glossary":
+        """Reads lines of a source term, a tab and a target term.
+
+        Forms of a term have `|` between them, on the target side as many as on the source side, or
+        one for all: `file|files<TAB>Datei|Dateien`. A line without a tab is a term that stays as it
+        is. A third column holds `case`, `part` or both with a comma between them, as in `Term`.
+
+        Raises:
+            FileNotFoundError: The file is missing.
+            ValueError: A line is none of these; the message has its number.
+        """
+        terms: list[Term] = []
+        for number, line in enumerate(Path(path).read_text("utf-8-sig").split("\n"), start=1):
+            if line.strip():
+                try:
+                    terms += _terms(line.rstrip("\r"))
+                except ValueError as error:
+                    raise ValueError(f"{path}, line {number}: {error}") from error
+        try:
+            return cls(tuple(terms))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    @functools.cached_property
+    def pattern(self) -> str:
+        """Regular expression of all terms, the longest first."""
+        ordered = sorted(self.terms, key=lambda term: -len(term.source))
+        return "|".join(dict.fromkeys(term.pattern for term in ordered))
+
+    def term_of(self, text: str) -> Term:
+        """Returns the term of a text that `pattern` has found, its target with the capitals."""
+        term = next(term for term in self._candidates(text) if re.fullmatch(term.pattern, text))
+        return term if term.has_case else term._replace(target=_with_capitals_of(text, term))
+
+    def _candidates(self, text: str) -> Sequence[Term]:
+        """The terms that a text can be, those that tell capitals apart first."""
+        return self._by_source.get(_key(text), self.terms)
+
+    @functools.cached_property
+    def _by_source(self) -> dict[str, list[Term]]:
+        found: dict[str, list[Term]] = {}
+        for term in sorted(self.terms, key=lambda term: not term.has_case):
+            found.setdefault(_key(term.source), []).append(term)
+        return found
+
+
+def _key(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _terms(line: str) -> list[Term]:
+    source, target, flags, *more = [*line.split("\t"), "", ""][: max(3, line.count("\t") + 1)]
+    given = [flag.strip() for flag in flags.split(",") if flag.strip()]
+    if more or set(given) - set(_FLAGS):
+        raise ValueError(
+            "a term is a source, a tab and a target, and perhaps a tab and "
+            f"{' or '.join(_FLAGS)}, got {line!r}."
+        )
+    sources = source.split("|")
+    targets = target.split("|") if "\t" in line else sources
+    if len(targets) == 1:
+        targets *= len(sources)
+    if len(targets) != len(sources):
+        raise ValueError(
+            f"{source!r} has {len(sources)} forms and {target!r} {len(targets)}: give as many, or "
+            "one target."
+        )
+    flagged = [flag in given for flag in _FLAGS]
+    return [
+        Term(one.strip(), other.strip(), *flagged)
+        for one, other in zip(sources, targets, strict=True)
+    ]
+
+
+def _with_capitals_of(text: str, term: Term) -> str:
+    if len(text) > 1 and text.isupper() and not term.source.isupper():
+        return term.target.upper()
+    if text[0].isupper() and term.source[0].islower():
+        return term.target[0].upper() + term.target[1:]
+    return term.target
