@@ -1,5 +1,6 @@
 """A model with random weights, which would write anything, keeps every span of real messages."""
 
+import io
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,24 @@ def test_every_hypothesis_has_every_term_and_span(
             assert spans_of(message) <= spans_of(one.text)
             assert one.text.count("Dateien") == message.count("files")
             assert one.text.lower().count("öffnen") == message.count("open")
+
+
+def test_translate_takes_a_glossary_and_names_a_bad_line(
+    artefact: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    from keras_transformer.cli import main
+
+    terms = tmp_path / "terms.tsv"
+    command = ["translate", str(artefact), "--glossary", str(terms), "--max-length", "14"]
+    terms.write_text("file|files\tDatei|Dateien\n", "utf-8")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"all files\n")))
+    assert main(command) == 0 and "Dateien" in capfd.readouterr().out
+    terms.write_text("file|files\tDatei|Dateien|mehr\n", "utf-8")
+    assert main(command) == 2
+    assert f"{terms}, line 1: 'file|files' has 2 forms" in capfd.readouterr().err
 
 
 def test_a_plain_translator_writes_no_slots(artefact: Path) -> None:
