@@ -1,1 +1,1 @@
-"""Flags that several commands share: which data to read, how to search, how to train."""
+"""Flags of commands: which data to read, how to search, how to train, what to draw."""
