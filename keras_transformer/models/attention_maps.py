@@ -93,22 +93,25 @@ def self_attention(model: EncoderOnly | DecoderOnly, token_ids: Tensor) -> SelfA
         token_ids: int32 `(batch, length)`.
 
     Raises:
-        ValueError: The model has a recurrence in place of self-attention, or relative segments.
+        ValueError: The model has a recurrence in place of self-attention.
     """
-    is_encoder = isinstance(model, EncoderOnly)
-    stack: Any = model.encoder_stack if is_encoder else model.decoder_stack
+    keep_mask = np.ones(token_ids.shape, bool)
+    if isinstance(model, EncoderOnly):
+        stack: Any = model.encoder_stack
+        masks = stack.masks(keep_mask, model.types_of_texts(token_ids))
+    else:
+        stack = model.decoder_stack
+        masks = stack.masks(keep_mask)
     if not isinstance(stack.config.blocks[0].own, AttentionConfig):
         raise ValueError("the model has a recurrence in place of attention: there is none to draw.")
-    if stack.config.blocks[0].own.relative_segments:
-        raise ValueError("attention that reads relative segments is not drawn.")
-    states, mask = model.states_of_layers(token_ids), stack.own_mask(np.ones(token_ids.shape, bool))
+    states = model.states_of_layers(token_ids)
     found = []
     for block, entering, bias in zip(
         stack.blocks, states[:-1], stack.attention_biases(states[0]), strict=True
     ):
         attention = block.sub_layers[0].layer
         inputs = block.sub_layers[0].residual.enter(entering)
-        weights = attention(inputs, keep_mask=mask, return_weights=True, bias=bias)[1]
+        weights = attention(inputs, **masks, return_weights=True, bias=bias)[1]
         keys = np.asarray(attention.project(inputs)[0])
         shared = attention.config.num_heads // attention.config.num_key_value_heads
         found.append((weights, attention.project_queries(inputs), np.repeat(keys, shared, axis=1)))

@@ -154,15 +154,26 @@ class EncoderOnly(FamilyModel):
         return keras.Model(inputs, self._parts.hidden_states(inputs), name="hidden_states")
 
     def states_of_layers(self, token_ids: Tensor) -> list[Tensor]:
-        """Returns what `hidden_states` gives for texts alone, whose tokens have the first type.
+        """Returns what `hidden_states` gives for texts alone.
 
         Args:
             token_ids: int32 `(batch, length)`.
         """
         inputs = {"token_ids": token_ids}
         if self.config.num_token_types > 1:
-            inputs["token_type_ids"] = ops.zeros_like(token_ids)
+            inputs["token_type_ids"] = self.types_of_texts(token_ids)
         return self._parts.hidden_states(inputs)
+
+    def types_of_texts(self, token_ids: Tensor) -> Tensor:
+        """Returns the token types of texts alone, as `encoder_row` gives them: 0, and 2 of a cls.
+
+        Args:
+            token_ids: int32 `(batch, length)`.
+        """
+        cls = self.config.special_ids.cls
+        if cls is None:
+            return ops.zeros_like(token_ids)
+        return 2 * ops.cast(ops.equal(token_ids, cls), token_ids.dtype)
 
     @cached_property
     def prediction_states(self) -> keras.Model:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.attention_maps import self_attention
@@ -46,6 +47,19 @@ def test_weights_are_softmaxes_of_the_products_of_what_is_compared(
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
     expected = exponentials / exponentials.sum(-1, keepdims=True)
     np.testing.assert_allclose(found.weights, expected, atol=1e-5)
+
+
+def test_relative_segments_count_in_the_weights_of_each_layer(make) -> None:
+    fields = {"positions": "none", "max_positions": None, "relative_segments": True}
+    fields |= {"num_token_types": 3, "special_ids": SpecialIds(bos=None, cls=4)}
+    model, ids = make("encoder", **fields), np.array([[6, 5, 8, 3, 4]], np.int32)
+    found, states = self_attention(model, ids), model.states_of_layers(ids)
+    block = model.encoder_stack.blocks[1]
+    differs = (ids == 4)[:, None, :, None] != (ids == 4)[:, None, None, :]
+    weights = block.attention(states[1], return_weights=True, differs=differs)[1]
+    np.testing.assert_allclose(found.weights[1], weights, atol=1e-6)
+    inputs = {"token_ids": ids, "token_type_ids": np.array([[0, 0, 0, 0, 2]], np.int32)}
+    np.testing.assert_allclose(states[-1], model(inputs)["states"], atol=1e-6)
 
 
 def test_a_panel_for_each_head_has_the_tokens_that_the_model_reads(

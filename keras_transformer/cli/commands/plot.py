@@ -174,6 +174,8 @@ def _draw_text_attention(given: Any) -> "Figure":
 
 
 def _draw_tags(given: Any) -> "Figure":
+    if not given.text.split():
+        raise ValueError(f"--text must hold at least one word, got {given.text!r}.")
     threads = read_fields(given, ThreadOptions).threads
     tagger: Any = open_encoder(given.run, RuntimeOptions(threads=threads), "tagging")
     from keras_transformer.plotting.tags import tagged_text

@@ -157,6 +157,11 @@ def test_tags_of_a_text(run_cli, run: Path, tmp_path: Path) -> None:
     assert (result.code, is_png(output)) == (0, True)
 
 
+def test_a_text_without_words_has_no_tags(run_cli) -> None:
+    result = run_cli("plot", "tags", "no", "--text", " ", "--output", "a.png")
+    assert result.code == 1 and "--text must hold at least one word, got ' '." in result.err
+
+
 @pytest.mark.parametrize("kind", ["masks", "positions"])
 def test_pictures_that_need_no_run(run_cli, tmp_path: Path, kind: str) -> None:
     assert run_cli("plot", kind, "--output", tmp_path / "a.svg").code == 0
