@@ -15,7 +15,6 @@ from keras_transformer.cli.parser import flag_of, read_fields
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.config.families import ModelConfig
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.recipes import Recipe, nearest_preset, presets_of, recipe_of
@@ -122,7 +121,8 @@ def train_on_texts(
         text_options.check_prepared()
     _refuse_other_data(given, run.task)
     columns = _columns(given, run.task)
-    vectors.check(_planned_config(run, overrides, options.max_length))
+    if given.data != "prepared":
+        vectors.check(_planned_config(run, tokenizers, overrides, options.max_length))
     # Before TensorFlow is loaded: a missing file is told at once.
     corpus = flags.read(run.task) if columns is None else read_corpus(columns)
     text_options.check_texts([one for one in (corpus.train, corpus.valid) if one])
@@ -178,21 +178,30 @@ def _columns(given: Namespace, task: str) -> DataOptions | None:
     return DataOptions(data="tsv", **files, **named)
 
 
-def _planned_config(run: RunOptions, overrides: dict[str, Any], max_length: int) -> Any:
+def _planned_config(
+    run: RunOptions, tokenizers: tuple[Any, Any] | None, overrides: dict[str, Any], max_length: int
+) -> Any:
     """Refuses wrong fields of the model before the text is read and TensorFlow is loaded."""
     from keras_transformer.training.texts.model_config import text_model_config
 
     family = FAMILIES[run.task]
-    begun: ModelConfig | None = None
-    if run.init is not None and run.preset is None:
-        begun = RunDirectory(run.init).load_config()
+    begun = None if run.init is None else RunDirectory(run.init).load_config()
+    start = begun if run.preset is None and isinstance(begun, family) else None
+    if tokenizers is not None:
+        vocab_size = tokenizers[0].vocab_size
+    elif isinstance(begun, TransformerConfig):
+        vocab_size = begun.source_vocab_size
+    elif begun is not None:
+        vocab_size = begun.vocab_size
+    else:
+        vocab_size = run.vocab_size or MOST_PIECES
     return text_model_config(
         family,
         run.preset or presets_of(run.task, family)[0],
         overrides,
-        start=begun if isinstance(begun, family) else None,
+        start=start,
         head={},
-        vocab_size=run.vocab_size or MOST_PIECES,
+        vocab_size=vocab_size,
         special_ids=SpecialIds(),
         max_length=max_length,
     )
@@ -205,7 +214,7 @@ def single_stack_fields(known: set[str]) -> dict[type, list[str]]:
         known: Fields that have one already.
     """
     fixed = {"direction", "vocab_size", "special_ids", "head", "labels", "multi_label"}
-    fixed |= {"dense", "features", "query_stream"}
+    fixed |= {"crf", "dense", "features", "query_stream"}
     found: dict[type, list[str]] = {}
     for family in (EncoderConfig, DecoderConfig):
         names = [field.name for field in fields(family) if field.name not in known | fixed]

@@ -162,6 +162,8 @@ class DecoderConfig(SingleStackConfig):
             raise TypeError(f"cutoffs must be a sequence of ids, got {given!r}.")
         object.__setattr__(self, "cutoffs", tuple(given))
         _ = self.clusters
+        if not given:
+            self._refuse_unread("cutoffs", "div_value")
         if given and self.final_logit_soft_cap is not None:
             raise ValueError(
                 f"final_logit_soft_cap={self.final_logit_soft_cap} does not go with cutoffs, whose "
@@ -173,6 +175,8 @@ class DecoderConfig(SingleStackConfig):
             check_size(name, getattr(self, name))
         check_size("max_token_bytes", self.max_token_bytes, least=max(3, self.character_width))
         if self.character_dim is None:
+            of_bytes = "character_filters", "character_width", "max_token_bytes"
+            self._refuse_unread("character_dim", *of_bytes)
             return
         check_size("character_dim", self.character_dim)
         for name, value in (("tied_head", self.tied_head), ("cutoffs", self.cutoffs)):
@@ -181,6 +185,13 @@ class DecoderConfig(SingleStackConfig):
                     f"character_dim makes vectors of tokens without a matrix, which {name}={value} "
                     f"needs: give {name}={type(value)()}."
                 )
+
+    def _refuse_unread(self, needed: str, *names: str) -> None:
+        """Raises `ValueError` for a field that is read only with another."""
+        for name in names:
+            value = getattr(self, name)
+            if value != getattr(DecoderConfig, name):
+                raise ValueError(f"{name}={value} needs {needed}, which is not given.")
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:

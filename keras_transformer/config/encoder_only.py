@@ -223,9 +223,10 @@ class EncoderConfig(SingleStackConfig):
             for one in reads
         ):
             raise ValueError(
-                "a query_stream knows its places by relative sinusoids alone: give "
-                "positions='none' and relative_sinusoids=True (the preset xlnet-tiny), without "
-                f"relative_buckets and window, got positions={self.positions!r}."
+                "a query_stream knows its places by relative sinusoids alone: give the fields of "
+                f"the preset xlnet-tiny, got positions={self.positions!r}, relative_sinusoids of "
+                f"{self.relative_sinusoids}, relative_buckets={self.relative_buckets} and "
+                f"window={self.window}."
             )
         if self.embedding_dim is not None:
             raise ValueError(

@@ -93,6 +93,21 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
     assert load_run(texts / "trained")[0].config.head == "masked_lm"
 
 
+def test_a_vocabulary_that_is_there_decides_which_cutoffs_fit(
+    run_cli, monkeypatch, tokenizer, finished_run: Path, tmp_path: Path
+) -> None:
+    tokenizer.save(tmp_path / "text.model")
+    monkeypatch.setattr(single_texts, "MOST_PIECES", 5)
+    for flag, given, size in (
+        ("--tokenizer", tmp_path / "text.model", tokenizer.vocab_size),
+        ("--init", finished_run, 20),
+    ):
+        words = ["--task", "causal-lm", flag, given, "--train-text", "no.txt", "--output", "r"]
+        fits, beyond = (run_cli("train", *words, "--cutoffs", 7, last) for last in (size - 1, size))
+        assert "no such file: no.txt" in fits.err
+        assert f"smaller than the vocabulary of {size} ids, got 7, {size}." in beyond.err
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -130,6 +145,18 @@ def test_texts_that_were_prepared_are_trained_on(run_cli, texts: Path) -> None:
         (
             "--task permutation-lm --memory-length 9 --train-text a.txt",
             "--memory-length is for --task causal-lm, not for permutation-lm.",
+        ),
+        (
+            "--task masked-lm --memory-length 0 --train-text a.txt",
+            "--memory-length is for --task causal-lm, not for masked-lm.",
+        ),
+        (
+            "--task causal-lm --train-text a.txt --vocab-size 20 --cutoffs 9 5",
+            "--cutoffs must rise and be smaller than the vocabulary of 20 ids, got 9, 5.",
+        ),
+        (
+            "--task causal-lm --train-text a.txt --model.div-value 2",
+            "--model.div-value=2 needs cutoffs, which is not given.",
         ),
         ("--cutoffs 9 20", "--cutoffs is for --task causal-lm, not for translation."),
         ("--preset gpt2", "--preset gpt2 is not for --task translation, which takes tiny, small"),

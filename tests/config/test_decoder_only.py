@@ -15,6 +15,8 @@ SIZES: dict[str, Any] = {"vocab_size": 100, "model_dim": 16, "num_heads": 2, "nu
     [
         ({"cutoffs": (10, 100)}, ValueError, "cutoffs must rise and be smaller than .* 100 ids"),
         ({"cutoffs": (10,), "div_value": 0}, ValueError, "div_value must be at least 1, got 0"),
+        ({"div_value": 2}, ValueError, "div_value=2 needs cutoffs, which is not given"),
+        ({"character_width": 2}, ValueError, "character_width=2 needs character_dim, which is"),
         ({"cutoffs": "10"}, TypeError, "cutoffs must be a sequence of ids, got '10'"),
         ({"cutoffs": (1.5,)}, TypeError, "each of cutoffs must be an integer, got 1.5"),
         (

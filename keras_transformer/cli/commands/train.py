@@ -51,7 +51,8 @@ from keras_transformer.whole_files import check_output
 
 # The fields of models with one stack that an encoder-decoder lacks, by the class of their config.
 _MORE_MODEL_FIELDS = single_stack_fields(MODEL_FIELDS | set(VOCAB_FIELDS))
-_ALL_MODEL_FIELDS = MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values())
+# Cutoffs are a flag of their own.
+_ALL_MODEL_FIELDS = MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values()) - {"cutoffs"}
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"),
     "with --task classify: label, tab, text, or two texts; with embed: two texts; or .csv",
@@ -132,7 +133,7 @@ def _on_texts(given: Namespace, run: RunOptions) -> Any:
 def _refuse_fields_of_decoders(run: RunOptions) -> None:
     """Refuses flags of the model that only decoders alone have."""
     for name in ("memory_length", "cutoffs"):
-        if getattr(run, name) and run.task != "causal-lm":
+        if getattr(run, name) not in (None, []) and run.task != "causal-lm":
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is for --task causal-lm, not for {run.task}.")
 

@@ -115,6 +115,8 @@ class TextTask:
         self.vectors.check(config)
         if self._goes_on(config):
             self.options.check_memory()
+        if getattr(config, "cutoffs", ()):
+            self.options.check_own_loss("a model with cutoffs", of_rows=True)
         activation_named(config.activation)
 
     def read(self, directory: RunDirectory) -> TrainingData:
