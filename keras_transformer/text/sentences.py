@@ -150,10 +150,10 @@ class Passage:
         lift: Lift | None = None,
     ) -> "Passage":
         """Returns a text as one part, without what goes around the model."""
-        hidden, spans = masked(text, lift)
+        hidden, spans = (text, []) if lift is None else masked(text, lift)
         start, end = core_of(hidden, carried, language=language) if carried else (0, len(hidden))
         parts = [hidden[:start], hidden[start:end], hidden[end:]]
-        before, source, behind = unmasked(parts, spans)
+        before, source, behind = unmasked(parts, spans) if spans else parts
         return cls((source,), (before, behind), moves_pictures="symbols" in carried, lift=lift)
 
     def bare(self, translation: str) -> str:
@@ -248,7 +248,9 @@ def split_passage(
     Raises:
         TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
-    text, spans = masked(text, lift)
+    spans: list[str] = []
+    if lift is not None:
+        text, spans = masked(text, lift)
     pieces: list[tuple[str, bool]] = []
     parts = 0
     halved_to = None
@@ -267,9 +269,10 @@ def split_passage(
                     halved_to = most_tokens if piece != group else halved_to
                     if most_parts is not None and parts > most_parts:
                         raise TooManyPartsError(most_parts, halved_to)
-    texts = unmasked([piece for piece, _ in pieces], spans)
-    shown = [(piece, is_text) for piece, (_, is_text) in zip(texts, pieces, strict=True)]
-    return replace(_passage(shown, carried), lift=lift)
+    if spans:
+        texts = unmasked([piece for piece, _ in pieces], spans)
+        pieces = [(piece, is_text) for piece, (_, is_text) in zip(texts, pieces, strict=True)]
+    return replace(_passage(pieces, carried), lift=lift)
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:

@@ -10,8 +10,26 @@ from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.search.options import SearchOptions
 
 _FREE = -1
+_NEVER = np.iinfo(np.int64).max
 # Extra candidates to ask for, so that a few can be struck.
 SPARE = 3
+
+
+class NoSlots:
+    """The `SlotConstraint` of a vocabulary without slots."""
+
+    last, is_asked, first_tight = -1, False, _NEVER
+
+    def forbids(self, tokens: Ids, history: Ids, sentences: Rows) -> bool:
+        """Tells that nothing is forbidden."""
+        return False
+
+    def strike(self, best: Best, history: Ids, sentences: Rows) -> bool:
+        """Strikes nothing, which is enough."""
+        return True
+
+    def apply(self, log_probs: Values, history: Ids, sentences: Rows) -> None:
+        """Changes nothing."""
 
 
 class Constraints:
@@ -31,7 +49,8 @@ class Constraints:
         self._eos = request.special_ids.eos
         self._never = request.special_ids.never_generated
         self._too_early = self._never | {self._eos}
-        self.slots = SlotConstraint(request)
+        has_slots = bool(request.special_ids.slots)
+        self.slots: SlotConstraint | NoSlots = SlotConstraint(request) if has_slots else NoSlots()
         self.last_special = max(*self._too_early, self.slots.last)
         self._prompted = request.prompted()
         self._forced = _forced_ids(request.options, request.prefixes, self._prompted)

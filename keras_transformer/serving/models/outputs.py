@@ -80,10 +80,10 @@ class ResultWriter:
     def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
         """Returns the best of each part, in as many columns as the text with the most parts has."""
         found = iter(self._hypotheses([found[:1] for found in results]))
-        best = [
-            [spans_put_back(passage, place, next(found)[0]) for place in range(len(passage.parts))]
-            for passage in request.passages
-        ]
+        best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
+        for passage, parts in zip(request.passages, best, strict=True):
+            if passage.lift is not None:
+                parts[:] = [spans_put_back(passage, *one) for one in enumerate(parts)]
         columns = max(map(len, best), default=0)
         length = max((len(one.ids) for row in best for one in row), default=0)
         check_size({"texts": len(best), "sentences": columns, "tokens": length})
