@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import SpecialIds
+from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.models.encoder_only import build_encoder
+
 PAIRS = [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18]), ([8, 3], [2, 3, 5])]
 # What a user's process does.
 RELOAD = """
@@ -95,6 +101,29 @@ def test_mixed_precision_stays_after_loading(few_families, tmp_path: Path) -> No
     assert same.dtype_policy.name == "mixed_bfloat16"
     inputs = family.inputs(PAIRS)
     np.testing.assert_array_equal(flat(same, inputs), flat(model, inputs))
+
+
+SIZES: dict[str, Any] = {"vocab_size": 24, "model_dim": 8, "feed_forward_dim": 8, "num_heads": 2}
+MASKED: dict[str, Any] = {"head": "masked_lm", "special_ids": SpecialIds(mask=4)}
+OTHER_TOKENS = {
+    "clusters": DecoderConfig(**SIZES, num_layers=1, cutoffs=(5, 9), div_value=2),
+    "characters": DecoderConfig(**SIZES, num_layers=1, character_dim=4, tied_head=False),
+    "two streams": EncoderConfig.preset("xlnet-tiny", **SIZES, **MASKED, query_stream=True),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_TOKENS)
+def test_tokens_of_other_kinds_are_in_mixed_precision_as_they_were_saved(
+    kind: str, randomize, tmp_path: Path
+) -> None:
+    config, ids = OTHER_TOKENS[kind], np.array([[2, 17, 4, 11, 3], [2, 7, 3, 0, 0]], np.int32)
+    build = build_decoder if isinstance(config, DecoderConfig) else build_encoder
+    live = randomize(build(config, "mixed_bfloat16"))
+    inputs = {name: ids if name == "token_ids" else np.zeros_like(ids) for name in live.input}
+    live.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.dtype_policy.name == "mixed_bfloat16"
+    np.testing.assert_array_equal(loaded(inputs), live(inputs))
 
 
 def test_what_was_compiled_before_is_compiled_again(few_families) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keras_transformer.layers import AdaptiveEmbedding, AdaptiveSoftmax
 
@@ -27,6 +29,16 @@ def test_the_log_probabilities_are_those_of_the_equations(head: AdaptiveSoftmax,
     found = head(STATES)
     np.testing.assert_allclose(found, paper.adaptive_softmax(head, STATES), atol=1e-5)
     np.testing.assert_allclose(np.exp(found).sum(-1), 1, atol=1e-6)
+
+
+@settings(max_examples=5)
+@given(cutoffs=st.sets(st.integers(1, 10), min_size=1, max_size=3).map(sorted))
+def test_probabilities_sum_to_one_for_any_cutoffs(cutoffs: list[int]) -> None:
+    head = AdaptiveSoftmax(11, cutoffs, div_value=2)
+    head.build(STATES.shape)
+    found = head(STATES)
+    assert found.shape == (2, 3, 11)
+    np.testing.assert_allclose(np.exp(found).sum(-1), 1, atol=1e-5)
 
 
 def test_a_tied_head_has_the_embeddings_weights_and_a_first_projection_of_its_own() -> None:
