@@ -1,6 +1,6 @@
 """Patterns of Markdown: code, links, emphasis and headings."""
 
-CODE = r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+CODE = r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
 # The text of a link is translated, where it leads to is not.
 LINKS = r"!?\[(?=[^\[\]\n]*\]\()|\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"
 EMPHASIS = (

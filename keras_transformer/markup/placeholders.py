@@ -3,13 +3,14 @@ and templates.
 """
 
 # "100 % of" has no flag of a space and "70%ige" no conversion; `%<…%>` is how GCC quotes code,
-# `%(name)s` is Python's.
+# `%(name)s` is Python's. No real width has more digits, and longer ones would be tried in all ways.
 PRINTF = (
-    r"%<(?:(?!%>).)*%>"
-    r"|%\(\w+\)[-+#0]*\d*(?:\.\d+)?[diouxXeEfFgGcrsa]"
-    r"|(?<!\d)%(?:\d+\$)?[-+#0']*(?:\*(?:\d+\$)?|\d+)?(?:\.(?:\*(?:\d+\$)?|\d+)?)?"
+    r"%<(?:(?!%[<>]).)*%>"
+    r"|%\(\w+\)[-+#0]{0,5}\d{0,4}(?:\.\d{1,4})?[diouxXeEfFgGcrsa]"
+    r"|(?<!\d)%(?:\d{1,4}\$)?[-+#0']{0,5}(?:\*(?:\d{1,4}\$)?|\d{1,4})?"
+    r"(?:\.(?:\*(?:\d{1,4}\$)?|\d{1,4})?)?"
     r"(?:hh|h|ll|l|q|j|z|t|L|w)?[diouxXeEfFgGaAcsCSpnm@](?!\w*%[^\w%])"
-    r"|(?<!\d)%[q#+]*[A-Za-z](?![A-Za-z0-9])"
+    r"|(?<!\d)%[q#+]{0,3}[A-Za-z](?![A-Za-z0-9])"
     r"|%[%<>']"
 )
 QT = r"%L?\d{1,2}|%n(?![A-Za-z])"

@@ -53,6 +53,8 @@ _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
     "icu": (_BRACES, _ESCAPES),
     "plain": (),
 }
+# Groups have other numbers in the pattern of a whole profile.
+_NUMBERED = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?\(\d)")
 
 
 @functools.cache
@@ -81,12 +83,15 @@ def pattern_of(
 
 def _check_own(expression: str) -> None:
     try:
+        # Behind a beginning, as among the others: flags of the whole, as in "(?i)a", cannot be.
+        found = re.compile(f"|(?:{expression})")
         found = re.compile(expression)
     except re.error as error:
         raise ValueError(
             f"span_pattern must be a regular expression, got {expression!r}: {error}."
         ) from error
-    if found.fullmatch("") or found.groupindex:
+    if found.fullmatch("") or found.groupindex or _NUMBERED.search(expression):
         raise ValueError(
-            f"span_pattern must match some text and name no group, got {expression!r}."
+            "span_pattern must match some text, and neither name a group nor refer to one by its "
+            f"number, got {expression!r}."
         )

@@ -6,16 +6,23 @@ from typing import Literal
 Role = Literal["opens", "closes", "alone"]
 
 _ATTRIBUTES = r"(?:\s+[\w:.@-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>=]+))?)*"
+# Nothing that is looked for to an end goes beyond where it begins again: a text with many
+# beginnings and no end would take minutes.
+_COMMENTS = r"<!--(?:(?!<!--).)*?-->"
 TAGS = (
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![A-Za-z][^<>]*>"
+    rf"{_COMMENTS}|<!\[CDATA\[(?:(?!<!\[).)*?\]\]>|<\?(?:(?!<\?).)*?\?>|<![A-Za-z][^<>]*>"
     rf"|</?[A-Za-z][\w:.-]*{_ATTRIBUTES}\s*/?>"
 )
 ENTITIES = r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
-# With all that stands in them: code, and what says that it is not to be translated.
+# With all that stands in them: code, and what says that it is not to be translated, which may hold
+# elements of the same name that hold none.
+_NO_KEPT = r"(?:(?!</?(?P=kept)\b).)"
 KEPT_ELEMENTS = (
-    rf"<(?P<code>code|kbd|samp|var|tt|script|style)\b{_ATTRIBUTES}\s*>.*?</(?P=code)\s*>"
+    rf"<(?P<code>code|kbd|samp|var|tt|script|style)\b{_ATTRIBUTES}\s*>"
+    r"(?:(?!<(?P=code)\b).)*?</(?P=code)\s*>"
     rf"|<(?P<kept>[A-Za-z][\w:.-]*)(?={_ATTRIBUTES}\s+(?:translate\s*=\s*[\"']?no\b"
-    rf"|class\s*=\s*[\"'][^\"']*\bnotranslate\b)){_ATTRIBUTES}\s*>.*?</(?P=kept)\s*>"
+    rf"|class\s*=\s*[\"'][^\"']*\bnotranslate\b)){_ATTRIBUTES}\s*>"
+    rf"(?:{_NO_KEPT}|<(?P=kept)\b{_ATTRIBUTES}\s*>{_NO_KEPT}*</(?P=kept)\s*>)*</(?P=kept)\s*>"
 )
 # Elements that texts of programs hold; `<file>` stands for a word there.
 _KNOWN = (
@@ -25,7 +32,7 @@ _KNOWN = (
     "meta nav nobr ol option p pre q s samp section select small span strike strong style sub "
     "summary sup table tbody td textarea tfoot th thead tr tt u ul var video"
 )
-KNOWN_TAGS = rf"</?(?:{'|'.join(_KNOWN.split())})\b{_ATTRIBUTES}\s*/?>|<!--.*?-->"
+KNOWN_TAGS = rf"</?(?:{'|'.join(_KNOWN.split())})\b{_ATTRIBUTES}\s*/?>|{_COMMENTS}"
 # Never closed in HTML, with a slash or without.
 _VOID = frozenset("area base br col hr img input link meta param source track wbr".split())
 _NAME = re.compile(r"</?\s*([A-Za-z][\w:.-]*)")

@@ -1,5 +1,7 @@
 """Spans are found by kind, and a text comes back from its spans and what is around them."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,11 +79,42 @@ def test_own_patterns_come_first() -> None:
 
 @pytest.mark.parametrize(
     ("own", "message"),
-    [("(", "a regular expression, got '\\('"), ("a*", "match some text")],
+    [
+        ("(", "a regular expression, got '\\('"),
+        ("a*", "match some text"),
+        ("(?P<name>a)", "neither name a group"),
+        (r"(a|b)\1", "nor refer to one by its number"),
+        ("(?i)bug", "global flags not at the start"),
+    ],
 )
 def test_own_patterns_that_cannot_be_used_are_refused(own: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         find_spans("a", "auto", [own])
+
+
+@pytest.mark.parametrize("own", [r"\b", "(?=a)", r"(bug|fix)-[0-9]+", r"\\1"])
+def test_own_patterns_with_empty_matches_or_groups_leave_the_others_as_they_are(own: str) -> None:
+    assert [span.text for span in find_spans("a %s <b>", "auto", [own])] == ["%s", "<b>"]
+
+
+# Beginnings without an end, of everything that is looked for to its end, and words without one.
+ENDLESS = [*"a%`{[*_&<\\/漢", "<!--", "<![CDATA[", "<?", "<code>", '<i translate="no">', "%<"]
+ENDLESS += ["a@", "a@a.", "http://", "www.", "](", "<a b ", "<a b='", "/a", "%d", "{{", "${"]
+
+
+@pytest.mark.parametrize("part", [*ENDLESS, "%0"])
+def test_a_long_text_takes_no_longer_than_its_length(part: str) -> None:
+    text = part[:1] + (part[1:] or part) * 3000 if part == "%0" else part * 3000
+    begun = time.perf_counter()
+    for profile in PROFILES:
+        find_spans(text, profile)
+    # Where each beginning were followed to the end of the text it were a minute.
+    assert time.perf_counter() - begun < 3
+
+
+def test_what_is_not_to_be_translated_may_hold_elements_of_its_own_name() -> None:
+    text = '<div translate="no">a <div>b</div> c</div> <div>d</div>'
+    assert texts(text, "html") == [text[:42], "<div>", "</div>"]
 
 
 def test_an_unknown_profile_is_refused() -> None:
