@@ -179,7 +179,15 @@ class DecoderEngine:
             spread = rows.options.max_length // 2
         else:
             lengths, spread = [len(source) + 1 for source in rows.sources], None
-            groups = plan_by_prefix([len(prefix) for prefix in rows.prefixes], _PREFIX_SPREAD)
+            alike = plan_by_prefix([len(prefix) for prefix in rows.prefixes], _PREFIX_SPREAD)
+            # A row with slots is looked at step by step, and those of its batch wait for it.
+            slots = set(self.manifest.special_ids.slots)
+            has_slots = [not slots.isdisjoint(source) for source in rows.sources]
+            groups = [
+                [place for place in group if has_slots[place] == one]
+                for group in alike
+                for one in (False, True)
+            ]
         return [
             [group[place] for place in places]
             for group in groups

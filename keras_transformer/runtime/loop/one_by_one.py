@@ -67,6 +67,8 @@ class OneByOne:
         unscored = np.float32(0 if request.with_scores else np.nan)
         self._totals = self._each(request.first_totals()) + unscored
         self._done = np.zeros(rows, bool)
+        # Whether slots ruled out the best token of the last step, as they then mostly do again.
+        self._was_ruled_out = False
         # Random numbers of a row: as many as it may have tokens of its own.
         self._most_drawn = int((self._limits - self._prompted).max())
         self._uniforms: npt.NDArray[np.float64] | None = None
@@ -137,7 +139,7 @@ class OneByOne:
     def _free_steps(self, step: int) -> int:
         """Returns how many steps from this one on mostly need nothing but the best tokens."""
         scored = self._request.with_scores or self._options.sample
-        return 0 if scored else self._constraints.free_steps(step)
+        return 0 if scored or self._was_ruled_out else self._constraints.free_steps(step)
 
     def _next(self, ids: Ids, step: int) -> tuple[Ids, Values, bool]:
         """Returns the next token of each row, its value, and whether any may be special."""
@@ -145,18 +147,24 @@ class OneByOne:
             return *self._read_prompts(ids, step), True
         if self._options.sample or self._constraints.need_logits(step):
             return *self._draw_or_constrain(ids, step), True
+        if self._was_ruled_out:
+            logits = self._steps.logits(ids)
+            self._was_ruled_out = self._slots_forbid(logits.argmax(axis=1), step)
+            return *self._choose(*self._from_logits(logits, step), step), True
         return self._allowed(self._steps.first(ids), step)
 
     def _allowed(self, first: First, step: int) -> tuple[Ids, Values, bool]:
         """Does as `_next`, given the most probable tokens."""
         if lowest(first.ids) > self._constraints.last_special:
             return *first, False
-        own = self._tokens[:, :step], self._rows // self._samples
-        if self._constraints.forbids(first.ids, step) or self._constraints.slots.forbids(
-            first.ids, *own
-        ):
+        self._was_ruled_out = self._slots_forbid(first.ids, step)
+        if self._was_ruled_out or self._constraints.forbids(first.ids, step):
             return *self._choose(*self._from_logits(self._logits_again(step), step), step), True
         return *first, True
+
+    def _slots_forbid(self, ids: Ids, step: int) -> bool:
+        history = self._tokens[:, :step]
+        return self._constraints.slots.forbids(ids, history, self._rows // self._samples)
 
     def _logits_again(self, step: int) -> Values:
         begins = step == self._request.begun
