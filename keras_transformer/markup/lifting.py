@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -72,15 +73,23 @@ class LiftedText:
                 texts[place + 1] = _space_between(spans[place], behind) + texts[place + 1]
         return "".join(text + span for text, span in zip(texts, spans, strict=True))
 
+    def taken_out(self, translation: str) -> str:
+        """Returns a translation, or how it begins, with the slots of the spans that it has."""
+        left: dict[str, list[str]] = {}
+        for slot, span in zip(SLOTS, self.spans, strict=False):
+            left.setdefault(span.written, []).append(slot)
+        # Of two that begin alike the longer one is meant.
+        spans = "|".join(map(re.escape, sorted(left, key=len, reverse=True)))
+        if not spans:
+            return translation
+        return re.sub(spans, lambda found: (left[found[0]] or [found[0]]).pop(0), translation)
+
     def is_kept(self, translation: str) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds."""
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
-        others = all(
-            translation.count(one.written)
-            >= sum(other.written == one.written for other in self.more)
-            for one in self.more
-        )
+        more = Counter(one.written for one in self.more)
+        others = all(translation.count(text) >= count for text, count in more.items())
         return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
 
     @cached_property

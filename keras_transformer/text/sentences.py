@@ -157,10 +157,13 @@ class Passage:
         return cls((source,), (before, behind), moves_pictures="symbols" in carried, lift=lift)
 
     def bare(self, translation: str) -> str:
-        """Returns a translation of the whole text without what goes around the model."""
+        """Returns a translation of the whole text, or how it begins, without what goes around the
+        model, and with slots in place of the first part's spans.
+        """
         before, behind = self.layout[0], self.layout[-1]
         translation = translation.removeprefix(before) if before.strip() else translation
-        return translation.removesuffix(behind) if behind.strip() else translation
+        translation = translation.removesuffix(behind) if behind.strip() else translation
+        return self._lifted[0].taken_out(translation) if self._lifted else translation
 
     def join(self, translations: Sequence[str]) -> str:
         """Returns the translated text, in the layout of the source.

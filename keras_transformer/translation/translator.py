@@ -59,7 +59,7 @@ class TextTranslator(TextSearch):
 
         Args:
             sources: Source texts.
-            targets: A translation of each.
+            targets: A translation of each; a span of its source that it has is read as its slot.
             return_attention: Whether each target gets its `attention` to the source.
             letterless: Whether what has no letter is copied around the model ("copy"), translated
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
@@ -75,7 +75,7 @@ class TextTranslator(TextSearch):
                 unknown or of the wrong type.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        asked = self._ask(sources, options, letterless, "sources", lifts=False)
+        asked = self._ask(sources, options, letterless, "sources")
         texts = check_texts(targets, "targets")
         if len(texts) != len(asked.begins):
             raise ValueError(

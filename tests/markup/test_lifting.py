@@ -79,6 +79,22 @@ def test_what_is_lost_or_does_not_nest_is_told(translation: str, is_kept: bool) 
     assert lift("<b>a</b> %s").is_kept(slots) is is_kept
 
 
+@pytest.mark.parametrize(
+    ("text", "begin", "expected"),
+    [
+        ("a %s %s", "%s: %s %s", "#0: #1 %s"),
+        ("%1$s <b>x</b> %1", "%1<b>%1$s", "#3#1#0"),
+        ("a %s", "b", "b"),
+        ("a", "%s", "%s"),
+    ],
+)
+def test_a_given_beginning_is_read_with_the_slots_of_its_spans(
+    text: str, begin: str, expected: str
+) -> None:
+    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], expected)
+    assert lift(text).taken_out(begin) == slots
+
+
 def test_spans_beyond_the_slots_stay_in_the_text() -> None:
     text = " ".join(f"%{number}$s" for number in range(1, 31))
     lifted = lift(text)

@@ -103,6 +103,44 @@ def test_texts_of_several_sentences_and_streams_keep_their_spans(onnx_side: Any)
         assert spans_of(streamed) == spans_of(message)
 
 
+def test_a_given_beginning_holds_its_spans_and_no_span_twice(onnx_side: Any) -> None:
+    message, begin = "open <b>%1$s</b> &amp; {name}", "<b>files {name}"
+    for translator in (onnx_side, SentenceTranslator(onnx_side)):
+        [found] = translator.translate([message], target_prefixes=[begin], max_length=20)
+        assert spans_of(found) == spans_of(message)
+    streamed = "".join(onnx_side.translate_stream(message, target_prefix="{name}", **LIMITS))
+    assert spans_of(streamed) == spans_of(message)
+
+
+def test_given_translations_are_scored_with_their_slots(
+    onnx_side: Any, slot_tokenizer: Tokenizer
+) -> None:
+    sides = ["delete %s files"], ["files %s all %s"]
+    ids = slot_tokenizer.encode([f"delete {SLOTS[0]} files", f"files {SLOTS[0]} all %s"])
+    [scored] = onnx_side.score(*sides)
+    assert scored.text == sides[1][0]
+    assert [(scored.ids, scored.score, scored.log_probability)] == onnx_side.score_ids(
+        ids[:1], ids[1:]
+    )
+
+
+def test_texts_with_slots_share_no_batch_with_others(
+    onnx_side: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keras_transformer.runtime.loop import constraints
+
+    asked = []
+
+    class Recorded(constraints.SlotConstraint):
+        def __init__(self, request: Any) -> None:
+            super().__init__(request)
+            asked.append(self._asked.any(axis=1).tolist())
+
+    monkeypatch.setattr(constraints, "SlotConstraint", Recorded)
+    onnx_side.translate(["a file", "open %s", "all files", "%s {x} open"], **LIMITS)
+    assert sorted(asked) == [[False, False], [True, True]]
+
+
 def test_what_had_no_room_is_told(onnx_side: Any) -> None:
     [[lost], [kept]] = onnx_side.translate_n_best(["%s %d %u open", "all files"], max_length=2)
     assert lost.low_confidence is True
@@ -158,6 +196,16 @@ def test_a_plain_translator_writes_no_slots(artefact: Path) -> None:
 
     translator = OnnxTranslator(artefact, threads=1, markup="plain")
     assert not set("".join(translator.translate(MESSAGES, **LIMITS))) & set(SLOTS)
+
+
+def test_a_saved_model_that_reads_text_is_refused(
+    slot_model: Any, slot_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    from keras_transformer.export import export_saved_model
+
+    with pytest.raises(ValueError, match="cannot keep spans, .* give signatures='ids'"):
+        export_saved_model(slot_model, tmp_path / "out", tokenizer=slot_tokenizer)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_server_keeps_spans(artefact: Path, onnx_side: Any) -> None:

@@ -321,9 +321,7 @@ class RowReader:
     def _pairs(self, inputs: Arrays) -> Request:
         tagged, begins = self._untagged(inputs["source"].tolist())
         passages = [
-            dataclasses.replace(
-                self._take_whole(one.text), unknown_letters=self._unknown_letters, lift=None
-            )
+            dataclasses.replace(self._take_whole(one.text), unknown_letters=self._unknown_letters)
             for one in tagged
         ]
         pairs = zip(passages, inputs["target"].tolist(), strict=True)

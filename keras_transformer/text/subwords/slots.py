@@ -26,6 +26,9 @@ class Lifted(Protocol):
     def put_back(self, translation: str) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots."""
 
+    def taken_out(self, translation: str) -> str:
+        """Returns a translation, or how it begins, with the slots of the spans that it has."""
+
     def is_kept(self, translation: str) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds:
         `put_back` then has nothing to mend.
