@@ -64,6 +64,7 @@ class SearchContent:
                 # The start token takes the first position.
                 longest = min(longest, model.config.max_positions - 1)
         else:
+            _check_slots(model, settings)
             check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
             limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
             search, longest = limits.fit(search), limits.longest_source(longest)
@@ -120,6 +121,15 @@ class SearchContent:
     @property
     def _marks(self) -> SentenceMarks:
         return SentenceMarks() if isinstance(self.model, DecoderOnly) else self.model.config.marks
+
+
+def _check_slots(model: Transformer, settings: Settings) -> None:
+    if model.config.special_ids.slots and settings.kind == "text":
+        raise ValueError(
+            "a SavedModel that reads text cannot keep spans, and the run was trained with markup: "
+            "give signatures='ids' (--signatures ids), whose searches write each slot of a source "
+            "once, or export to ONNX, whose server keeps spans."
+        )
 
 
 def _check_decoder(model: DecoderOnly, search: SearchOptions, settings: Settings) -> None:

@@ -185,7 +185,15 @@ def _export_pretrained(run: Path, options: ExportOptions) -> Path:
     load_training()
     from keras_transformer.export import export_pretrained
 
-    return export_pretrained(run, options.output, **settings)
+    written = export_pretrained(run, options.output, **settings)
+    seen = RunDirectory(run).load_training_text()
+    if seen is not None and seen.markup not in (None, "plain"):
+        print(
+            f"note: the run was trained with --markup {seen.markup}, and other toolkits keep no "
+            "spans: they read tags and placeholders as text, and may lose them. With --format onnx "
+            "every span is kept."
+        )
+    return written
 
 
 def _export_saved_model(

@@ -9,6 +9,7 @@ import pytest
 
 import keras_transformer.export
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.text.training_text import TrainingText
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ def exporter(monkeypatch) -> list[tuple]:
     )
     monkeypatch.setattr("keras_transformer.cli.commands.export.load_training", lambda: None)
     monkeypatch.setattr(RunDirectory, "load_min_score", lambda run: -2.5)
+    monkeypatch.setattr(RunDirectory, "load_training_text", lambda run: None)
     return made
 
 
@@ -111,6 +113,16 @@ def test_a_run_reaches_the_exporter_of_other_toolkits(
     output.mkdir()
     result = run_cli("export", "runs/demo", "--format", format, "--output", output)
     assert f"{output} exists: choose another directory, or --overwrite." in result.err
+
+
+def test_other_toolkits_are_said_to_keep_no_spans(run_cli, exporter, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(
+        vars(keras_transformer.export), "export_pretrained", lambda run, directory, **_: directory
+    )
+    seen = TrainingText(longest_source=5, sentences=(1,), markup="html")
+    monkeypatch.setattr(RunDirectory, "load_training_text", lambda run: seen)
+    result = run_cli("export", "runs/demo", "--format", "ctranslate2", "--output", tmp_path / "out")
+    assert "trained with --markup html, and other toolkits keep no spans" in result.out
 
 
 def test_signatures_of_ids_need_no_operators(run_cli, exporter, tmp_path) -> None:
