@@ -77,7 +77,8 @@ class LiftedText:
         """Returns a translation, or how it begins, with the slots of the spans that it has."""
         left: dict[str, list[str]] = {}
         for slot, span in zip(SLOTS, self.spans, strict=False):
-            left.setdefault(span.written, []).append(slot)
+            if span.written:
+                left.setdefault(span.written, []).append(slot)
         # Of two that begin alike the longer one is meant.
         spans = "|".join(map(re.escape, sorted(left, key=len, reverse=True)))
         if not spans:
