@@ -26,6 +26,8 @@ TRAINING = "training.json"
 IMPORTED = "imported"
 # The entry of how such a model is meant to search, which runs that start from it take over.
 SEARCH = "search"
+# The entry of what the training lines looked like.
+TRAINING_TEXT = "training_text"
 CHECKPOINTS = "checkpoints"
 LOGS = "logs"
 LOSSES = "losses.tsv"
@@ -172,7 +174,7 @@ class RunDirectory:
 
     def load_training_text(self) -> TrainingText | None:
         """Reads the description of the training lines; None if the run has none."""
-        return self._training_entry("training_text", TrainingText.from_dict)
+        return self._training_entry(TRAINING_TEXT, TrainingText.from_dict)
 
     def load_min_score(self) -> float | None:
         """Reads the score per token below which confidence is low; None if the run has none."""

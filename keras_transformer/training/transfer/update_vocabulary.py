@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.runs.finished_run import load_run, write_finished_run
-from keras_transformer.runs.run_directory import IMPORTED, SEARCH, RunDirectory
+from keras_transformer.runs.run_directory import IMPORTED, SEARCH, TRAINING_TEXT, RunDirectory
 from keras_transformer.text.added_pieces import with_words
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import check_output
@@ -90,7 +90,7 @@ def update_vocabulary(
     target = source if is_joint else Growth.by(target_tokenizer, target_words)
     grown = grow(model, source, target)
     record = begun.load_training() if begun.has_training else {}
-    kept = {name: record[name] for name in (IMPORTED, SEARCH) if name in record}
+    kept = {name: record[name] for name in (IMPORTED, SEARCH, TRAINING_TEXT) if name in record}
     added = {"run": str(begun.path), "words": list(words), "target_words": list(target_words)}
     write_finished_run(place, grown, (source.after, target.after), {**kept, UPDATED: added})
     return place.path

@@ -1,6 +1,7 @@
 """A run with more words knows what it knew: logits of all earlier ids are equal."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.history import History
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.transfer.update_vocabulary import Growth, grow, update_vocabulary
 
+SEEN = TrainingText(longest_source=20, sentences=(1,), markup="html")
 WORDS = ["Kubernetes", "xylophone"]
 SIZES = {
     "model_dim": 16,
@@ -31,7 +34,8 @@ def write_run(path: Path, model: Any, source: Tokenizer, target: Tokenizer) -> P
     path.mkdir()
     place.save_config(model.config)
     place.save_tokenizers(source, target)
-    place.save_training({"search": {"beam_size": 3}}, History(), finished=True)
+    record = {"search": {"beam_size": 3}, "training_text": asdict(SEEN)}
+    place.save_training(record, History(), finished=True)
     model.save(place.model)
     return path
 
@@ -69,6 +73,7 @@ def test_a_translation_gives_earlier_ids_their_logits(
     [pieces] = tokenizer.encode(WORDS[:1])
     np.testing.assert_allclose(found[..., size], wanted[..., pieces].mean(axis=-1), atol=1e-5)
     assert RunDirectory(updated).load_training()["search"] == {"beam_size": 3}
+    assert RunDirectory(updated).load_training_text() == SEEN
     translations = Translator(grown, source, target).translate(["xylophone"], max_length=4)
     assert len(translations) == 1
 
