@@ -10,6 +10,7 @@ from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
 from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.recipes import MOST_UPDATES_OF_A_ROUND, RECIPES, Recipe
 
 _CHOICES = {
@@ -48,8 +49,9 @@ class TrainOptions:
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
             (`docs/recipe.md`); not with a prepared corpus, which holds ids.
         markup: Profile of the spans (tags, placeholders and the like) that translations keep
-            (`docs/markup.md`): slots stand for those that both texts of a pair have. None to learn
-            texts as they are.
+            (`docs/markup.md`): slots stand for those that both texts of a pair have. None for that
+            of the run to start from, or of a teacher, if there is one, or else, as "plain", to
+            learn texts as they are.
         span_pattern: Regular expressions of further spans.
         label_smoothing: Probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
@@ -216,6 +218,16 @@ class TrainOptions:
                     f"{option} chooses by the {self.criterion.noun}, but there are no validation "
                     "pairs: give some, or leave the option out."
                 )
+
+    def with_spans_of(self, seen: TrainingText | None) -> "TrainOptions":
+        """Returns these, or, where no profile is named, those with what a trained model keeps.
+
+        Args:
+            seen: What the model's training lines looked like; None if unknown.
+        """
+        if self.markup is not None or seen is None or seen.markup is None:
+            return self
+        return dataclasses.replace(self, markup=seen.markup, span_pattern=seen.span_patterns)  # type: ignore[arg-type]
 
     def check_translations(self, task: str) -> None:
         """Raises `ValueError` if an option needs translations, and a task translates nothing."""

@@ -67,6 +67,8 @@ def train_translation(
     place = RunDirectory(Path(directory), open_replicas(options.strategy).worker)
     refuse_to_overwrite(place, resume=resume)
     options = as_begun(place, options, resume=resume).filled(recipe.settings())
+    if start.run is not None and isinstance(corpus, Corpus):
+        options = options.with_spans_of(start.run.load_training_text())
     vectors = InitialVectors.open(init_vectors, init_target_vectors, has_weights=start.has_weights)
     start.check_preset(preset, overrides or {})
     overrides = {**start.model_fields(preset), **(overrides or {})}

@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
 
@@ -63,6 +64,26 @@ def test_a_run_without_slots_is_no_start_for_one_with_them(tmp_path: Path) -> No
     options = TrainOptions(max_steps=2, markup="auto")
     with pytest.raises(ValueError, match="markup='auto' needs a vocabulary with slots"):
         train(CORPUS, tmp_path / "tuned", init=tmp_path / "plain", options=options)
+
+
+def test_a_run_that_starts_from_one_keeps_its_profile_unless_it_names_another(
+    finished: tuple[Path, Any], tmp_path: Path
+) -> None:
+    for markup, kept in ((None, "auto"), ("plain", "plain")):
+        directory = tmp_path / kept
+        options = TrainOptions(max_steps=1, bleu_sentences=0, markup=markup)  # type: ignore[arg-type]
+        train(CORPUS, directory, init=finished[0], options=options)
+        seen = RunDirectory(directory).load_training_text()
+        assert seen is not None and seen.markup == kept
+
+
+def test_what_a_trained_model_keeps_is_taken_with_its_patterns() -> None:
+    seen = TrainingText(longest_source=5, sentences=(1,), markup="html", span_patterns=("a+",))
+    options = TrainOptions().with_spans_of(seen)
+    assert (options.markup, options.span_pattern) == ("html", ("a+",))
+    for own in (TrainOptions(markup="plain"), TrainOptions(markup="qt")):
+        assert own.with_spans_of(seen) == own
+    assert TrainOptions().with_spans_of(None) == TrainOptions()
 
 
 def test_patterns_need_a_profile() -> None:

@@ -84,6 +84,8 @@ def main(arguments: Sequence[str]) -> int:
     options = as_begun(RunDirectory(teaching.output), options, resume=True)
     options = options.filled(recipe.settings())
     overrides = {**(DEMO_MODEL if data.data == "demo" else {}), **model_overrides(given["model"])}
+    if not student.tokenizer:
+        options = options.with_spans_of(teacher.training_text)
     tokenizers = open_vocabularies(student.tokenizer) or open_tokenizers(given.run)
     with flags_in_errors(TeachingOptions, TrainOptions, model_fields=MODEL_FIELDS):
         _check_first(teaching, student, options)

@@ -17,6 +17,7 @@ from keras_transformer.distillation.targets import Targets
 from keras_transformer.distillation.translations import check_share
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import LengthPenaltyType, SearchOptions
+from keras_transformer.text.training_text import TrainingText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +118,13 @@ class GivenTeacher:
     def is_run(self) -> bool:
         """Whether it is a run, whose distributions a student can learn from."""
         return self.artefact != self.path
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """What its training lines looked like; None if unknown."""
+        if self.is_run:
+            return RunDirectory(self.path).load_training_text()
+        return Manifest.read(self.path).training_text
 
     @property
     def student_preset(self) -> str:
