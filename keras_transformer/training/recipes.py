@@ -104,7 +104,7 @@ _BIG = replace(_BASE, learning_rate=0.0005, max_steps=300_000, average_checkpoin
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
 _SMALL_TEXTS = Recipe(batch_tokens=2048, learning_rate=0.002, label_smoothing=0.0)
 # A decoder learns from every token, an encoder from 15 % of them.
-_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10, most_epochs=25, small_dropout=0.3)
+_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10, most_epochs=30, small_dropout=0.3)
 _LARGE_TEXTS = Recipe(
     epochs=40,
     batch_tokens=16_384,
@@ -136,7 +136,7 @@ RECIPES: dict[str, Recipe] = {
 _READING = ("classify", "tag", "embed")
 _CHARACTERS_A_PIECE_READ = 50
 # Of longer pieces a language model has fewer to guess for a word.
-_CHARACTERS_A_PIECE_CONTINUED = 65
+_CHARACTERS_A_PIECE_CONTINUED = 80
 # Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
 WORD_LEVEL = 0.5
 # A classifier (Devlin et al. 2018, A.3): few passes, smaller steps. The smaller the model, the
