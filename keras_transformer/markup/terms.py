@@ -37,7 +37,8 @@ class Term(NamedTuple):
         return whole if self.has_case else f"(?i:{whole})"
 
 
-@dataclass(frozen=True)
+# Compared by identity, as every text asks for the pattern that is kept of a list.
+@dataclass(frozen=True, eq=False)
 class Glossary:
     """A list of terms.
 

@@ -71,24 +71,27 @@ def join_hypotheses(
 
 
 def spans_put_back(passage: Passage, place: int, one: Hypothesis) -> Hypothesis:
-    """Returns a hypothesis of a text's part with the part's spans.
-
-    Confidence is low if one was lost, or had to be moved.
-    """
-    low = one.low_confidence if passage.is_kept(place, one.text) else True
-    return dataclasses.replace(one, text=passage.put_back(place, one.text), low_confidence=low)
+    """Returns a hypothesis of a text's part with the part's spans, and as sure as these are."""
+    checked = _checked(passage, place, one)
+    return dataclasses.replace(checked, text=passage.put_back(place, one.text))
 
 
 def in_passage(passage: Passage, one: Hypothesis) -> Hypothesis:
     """Returns a hypothesis of a text's only part as one of the text; nothing follows a stop."""
-    whole = spans_put_back(passage, 0, one)
-    return dataclasses.replace(whole, text=joined_to_stop(passage, one))
+    return dataclasses.replace(_checked(passage, 0, one), text=joined_to_stop(passage, one))
+
+
+def _checked(passage: Passage, place: int, one: Hypothesis) -> Hypothesis:
+    """Returns a hypothesis whose confidence is low if a span was lost, or has to be moved."""
+    if passage.is_kept(place, one.text):
+        return one
+    return dataclasses.replace(one, low_confidence=True)
 
 
 def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOptions) -> Hypothesis:
     """Returns one hypothesis of a text, made of one hypothesis of each part."""
     text = passage.join([one.text for one in chosen])
-    chosen = [spans_put_back(passage, place, one) for place, one in enumerate(chosen)]
+    chosen = [_checked(passage, place, one) for place, one in enumerate(chosen)]
     ids = [token for one in chosen for token in one.ids]
     total = sum(one.log_probability for one in chosen)
     # Every part has an end token of its own.

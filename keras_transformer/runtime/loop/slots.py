@@ -83,8 +83,6 @@ class SlotConstraint:
 
     def apply(self, log_probs: Values, history: Ids, sentences: Rows) -> None:
         """Sets the log-probabilities `(rows, vocabulary)` of forbidden tokens to -inf."""
-        if not len(self._ids):
-            return
         left = self._left(history, sentences)
         log_probs[:, self._ids] = np.where(left, log_probs[:, self._ids], -np.inf)
         counts = left.sum(axis=1)

@@ -15,12 +15,7 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import (
-    Recipe,
-    dropout,
-    nearest_preset,
-    recipe_of,
-)
+from keras_transformer.training.recipes import Recipe, dropout, nearest_preset, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint
