@@ -3,7 +3,7 @@ request to a server of it.
 
     python -m tools.traces ARTEFACT
 
-Each is called once before it is traced, so that imports and what is made once do not count.
+What is imported or made once does not count.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import json
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,15 +36,11 @@ class Trace:
     """Notes the files of the package whose functions are called, by any thread.
 
     Threads that run already are not followed: enter it before they are started.
-
-    Attributes:
-        files: Paths below the package in the order in which they were reached.
     """
 
     def __init__(self) -> None:
-        self.files: list[str] = []
-        self._seen: set[str] = set()
-        self._notes = False
+        # A dict for its order.
+        self._passed: dict[str, None] | None = None
 
     def __enter__(self) -> "Trace":
         threading.setprofile(self._note)
@@ -55,30 +51,38 @@ class Trace:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
 
-    @contextlib.contextmanager
-    def noting(self) -> Iterator[None]:
-        """Notes what is called in the `with` block."""
-        self._notes = True
+    def files(self, call: Callable[[], object]) -> list[str]:
+        """Returns the paths below the package that a call passes, in the order in which it reaches
+        them.
+
+        It is called three times. The first imports and makes what is made once; what only one of
+        the others passes, as a timer that happened to run out, is no part of it.
+        """
+        call()
+        once, again = self._passed_by(call), self._passed_by(call)
+        paths = [Path(path) for path in once if path in again]
+        return [
+            path.relative_to(PACKAGE).as_posix() for path in paths if path.is_relative_to(PACKAGE)
+        ]
+
+    def _passed_by(self, call: Callable[[], object]) -> dict[str, None]:
+        passed = self._passed = {}
         try:
-            yield
+            call()
         finally:
-            self._notes = False
+            self._passed = None
+        return passed
 
     def _note(self, frame: FrameType, event: str, given: Any) -> None:
-        path = frame.f_code.co_filename
-        if self._notes and event == "call" and path not in self._seen:
-            self._seen.add(path)
-            if Path(path).is_relative_to(PACKAGE):
-                self.files.append(Path(path).relative_to(PACKAGE).as_posix())
+        passed = self._passed
+        if passed is not None and event == "call":
+            passed.setdefault(frame.f_code.co_filename)
 
 
 def translation_files(artefact: Path) -> list[str]:
     """Returns the files that `OnnxTranslator.translate` passes."""
     with Trace() as trace, OnnxTranslator(artefact) as translator:
-        translator.translate([TEXT])
-        with trace.noting():
-            translator.translate([TEXT])
-    return trace.files
+        return trace.files(lambda: translator.translate([TEXT]))
 
 
 def request_files(artefact: Path) -> list[str]:
@@ -86,10 +90,7 @@ def request_files(artefact: Path) -> list[str]:
     last.
     """
     with Trace() as trace, _server(artefact) as port:
-        _ask(port)
-        with trace.noting():
-            _ask(port)
-    return trace.files
+        return trace.files(lambda: _ask(port))
 
 
 @contextlib.contextmanager

@@ -35,4 +35,4 @@ def test_a_call_passes_the_files_that_are_told(
     found = files_of(exported_native.path)
     assert found[0] == first
     assert on_the_way <= set(found)
-    assert len(found) <= int(told[1]), found
+    assert len(found) <= int(told[1]), "\n".join(found)
