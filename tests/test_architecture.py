@@ -18,6 +18,7 @@ ORDER = (
     ("search",),
     ("translation",),
     ("markup",),
+    ("files",),
     ("understanding", "generation"),
     ("data",),
     ("layers",),

@@ -23,6 +23,7 @@ COMMANDS = {
     "update-vocabulary": "add words to the vocabulary of a run",
     "export": "write a trained run as an artefact that serves without TensorFlow",
     "translate": "translate the lines of standard input",
+    "translate-file": "translate the texts of a file and leave the rest of it as it is",
     "fill-mask": "fill the masks in the lines of standard input",
     "classify": "write the class of each line of standard input",
     "tag": "write the tags of the words of standard input's lines",
@@ -39,6 +40,7 @@ COMMANDS = {
 _MODULES = {
     "distill": "distillation.distill",
     "import": "import_model",
+    "translate-file": "translate_file",
     "update-vocabulary": "update_vocabulary",
     "vectors": "vectors.vectors",
     "neighbours": "vectors.neighbours",

@@ -51,6 +51,7 @@ class CommandParser:
         self._types: dict[str, Any] = {}
         self._flags = ["--config", "--print-config", "--help"]
         self._positionals: set[str] = set()
+        self._usage: list[str] = []
         self._parser = ArgumentParser(
             prog=f"keras-transformer {command}",
             usage="%(prog)s [options]",
@@ -78,7 +79,8 @@ class CommandParser:
         self._types[name] = list[Path] if many else Path
         self._positionals.add(name)
         shown = f"{name} [{name} ...]" if many else name if required else f"[{name}]"
-        self._parser.usage = f"%(prog)s {shown} [options]"
+        self._usage = [*self._usage, shown]
+        self._parser.usage = f"%(prog)s {' '.join(self._usage)} [options]"
         count = "+" if many else None if required else "?"
         self._parser.add_argument(name, type=Path, metavar=name, help=help_text, nargs=count)
 

@@ -3,16 +3,16 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.markup.nesting import arguments, mended, partners
 from keras_transformer.markup.profiles import BREAK, PART, TERM, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.terms import Glossary
-from keras_transformer.text.subwords.slots import SLOTS, Lift
+from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted
 from keras_transformer.text.training_text import TrainingText
 
 _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
@@ -163,6 +163,11 @@ def lifter(
     if profile == "plain" and not own and glossary is None:
         return None
     return partial(lift, profile=profile, own=own, glossary=glossary)
+
+
+def with_profile(lift: Lift, profile: Profile) -> Lift:
+    """Returns what lifts the spans of another profile, own ones and terms as `lift` does."""
+    return partial(cast(Callable[..., Lifted], lift), profile=profile)
 
 
 def lifter_of(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from keras_transformer.markup.spans import Span
 from keras_transformer.markup.tags import Role, role_of
 
-_ARGUMENT = re.compile(r"%[^%$(<>'\s]*[A-Za-z@]")
+_ARGUMENT = re.compile(r"%[^%$(<>'\s]*(?:[A-Za-z@]|<PRI\w+>)")
 
 
 def partners(spans: Sequence[Span]) -> dict[int, int]:

@@ -5,7 +5,9 @@ and templates.
 # "100 % of" has no flag of a space and "70%ige" no conversion; `%<…%>` is how GCC quotes code,
 # `%(name)s` is Python's. No real width has more digits, and longer ones would be tried in all ways.
 PRINTF = (
-    r"%<(?:(?!%[<>]).)*%>"
+    # C's macros, as gettext has them in catalogues.
+    r"%[-+#0']{0,5}(?:\d{1,4})?(?:\.\d{1,4})?<PRI[diouxX][A-Z0-9]{1,9}>"
+    r"|%<(?:(?!%[<>]).)*%>"
     r"|%\(\w+\)[-+#0]{0,5}\d{0,4}(?:\.\d{1,4})?[diouxXeEfFgGcrsa]"
     r"|(?<!\d)%(?:\d{1,4}\$)?[-+#0']{0,5}(?:\*(?:\d{1,4}\$)?|\d{1,4})?"
     r"(?:\.(?:\*(?:\d{1,4}\$)?|\d{1,4})?)?"

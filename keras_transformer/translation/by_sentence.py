@@ -91,6 +91,7 @@ class SentenceTranslator:
         language: Code of the source language (ISO 639-1), for its abbreviations and marks.
         join_lines: Whether the wrapped lines of paragraphs are joined first (`join_lines`); places
             in texts are then those in the joined ones.
+        lift: Lifts spans out of texts; the translator's if None.
 
     Raises:
         TypeError: `translator` is the path of one.
@@ -100,7 +101,12 @@ class SentenceTranslator:
     """
 
     def __init__(
-        self, translator: TextTranslator, *, language: str = LANGUAGE, join_lines: bool = False
+        self,
+        translator: TextTranslator,
+        *,
+        language: str = LANGUAGE,
+        join_lines: bool = False,
+        lift: Lift | None = None,
     ) -> None:
         if isinstance(translator, str | PathLike):
             raise TypeError(
@@ -118,7 +124,7 @@ class SentenceTranslator:
             translator.training_text,
             language,
             carried=translator.carried,
-            lift=translator.lift,
+            lift=lift or translator.lift,
         )
 
     def count_parts(self, texts: Sequence[str]) -> int:

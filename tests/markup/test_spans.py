@@ -37,6 +37,7 @@ def texts(text: str, profile: Profile = "auto") -> list[str]:
         ("%s: %5.2f of %1$*2$d %%", ["%s", "%5.2f", "%1$*2$d", "%%"]),
         ("Hello %(name)s, %n files", ["%(name)s", "%n"]),
         ("type %qT of %<foo%qE%> at %L", ["%qT", "%<foo%qE%>", "%L"]),
+        ("%<PRIuMAX> of %-5<PRIx32>", ["%<PRIuMAX>", "%-5<PRIx32>"]),
         ("100% of it, 70%ige", []),
         ("%1 of %L2", ["%1", "%L2"]),
         ("{} {0:>5} {user.name!r} {{x}} {see below}", ["{}", "{0:>5}", "{user.name!r}", "{{x}}"]),

@@ -16,7 +16,7 @@ MODULES = {name: module_of(name) for name in COMMANDS}
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["tr"], ["train", "translate"]),
+        (["tr"], ["train", "translate", "translate-file"]),
         (["--ver"], ["--version"]),
         (["nonsense", ""], []),
         (["train", "--pre"], ["--prepared", "--preset"]),

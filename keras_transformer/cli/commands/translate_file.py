@@ -1,0 +1,105 @@
+"""`keras-transformer translate-file`: translates the texts of a file, in its own format."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from tqdm import tqdm
+
+from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_translator
+from keras_transformer.cli.flags.search import TITLE, read_search
+from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.cli.parser import CommandParser, read_fields
+from keras_transformer.files.formats import FormatName, read_document
+from keras_transformer.files.job import Outcome, Update, translate_document
+from keras_transformer.files.segments import Reading
+from keras_transformer.files.translating import SpanTranslator
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.by_sentence import OF_ONE_TEXT
+from keras_transformer.whole_files import check_output, write_bytes
+
+# Most lines that are named at the end.
+_SHOWN = 10
+# A file is always translated sentence by sentence.
+_NO_FLAGS = ("long_lines",)
+_ONE_TRANSLATION = (*OF_ONE_TEXT, "num_hypotheses")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """What is translated in a file, and how it is marked.
+
+    Args:
+        format: The file's format; by the ending of its name if not given.
+        update: Which texts are translated: those without a translation, "fuzzy" those that need
+            review, too, or all of them.
+        review: Which translations are marked as needing review, where the format can say so: all,
+            or those of low confidence, which also lack a span or have one too many.
+        to: Code of the language of the translations, where the file does not say it: for its plural
+            forms and for the names of languages in the file.
+    """
+
+    format: FormatName | None = None
+    update: Update = "untranslated"
+    review: Literal["all", "low"] = "all"
+    to: str = ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the subcommand; returns the exit code."""
+    parser = build_parser()
+    given = parser.parse(arguments)
+    options = read_fields(given, FileOptions)
+    search = read_search(parser, arguments, given.model, skip=_ONE_TRANSLATION)
+    lines = read_fields(given, LineOptions, skip=_NO_FLAGS)
+    source, output = given.input, given.output
+    check_output(output, is_directory=False)
+    if output.exists() and output.samefile(source):
+        raise ValueError(f"{output} is the input, too: give the output another name.")
+    document = read_document(
+        source, Reading(language=options.to, review=options.review), options.format
+    )
+    translator = SpanTranslator(
+        open_whole_text_translator(given.model, read_fields(given, RuntimeOptions), lines),
+        language=lines.language,
+        markup=lines.markup,
+        options=asdict(search),
+    )
+    with tqdm(unit="text", desc="translate", disable=not sys.stderr.isatty()) as progress:
+        outcome = translate_document(
+            document, translator, update=options.update, progress=progress.update
+        )
+    write_bytes(output, outcome.data)
+    _tell(output, outcome)
+    return 0
+
+
+def _tell(output: Path, outcome: Outcome) -> None:
+    print(
+        f"wrote {output}: {outcome.translated} texts translated, {outcome.left} left as they were"
+    )
+    for warning in outcome.warnings:
+        print(f"keras-transformer translate-file: {warning}", file=sys.stderr)
+    if outcome.doubtful:
+        named = ", ".join(map(str, outcome.doubtful[:_SHOWN]))
+        more = ", ..." if len(outcome.doubtful) > _SHOWN else ""
+        count = f"{len(outcome.doubtful)} of {outcome.translated} texts"
+        print(f"low confidence in {count}: lines {named}{more}", file=sys.stderr)
+
+
+def build_parser() -> CommandParser:
+    """Returns the subcommand's parser, without importing TensorFlow."""
+    parser = CommandParser(
+        "translate-file",
+        "Translate the texts of a file and write it again, the rest of it byte for byte as it was.",
+    )
+    parser.add_positional("model", "Exported directory, or training run.")
+    parser.add_positional("input", "The file.")
+    parser.add_positional("output", "File to write, of the same format.")
+    parser.add_fields(FileOptions, title="file")
+    parser.add_fields(SearchOptions, title=TITLE, skip=_ONE_TRANSLATION)
+    parser.add_fields(LineOptions, title="texts", skip=_NO_FLAGS)
+    parser.add_fields(RuntimeOptions, title="runtime")
+    return parser

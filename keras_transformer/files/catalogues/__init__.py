@@ -1,0 +1,1 @@
+"""Formats that hold texts beside their translations."""

@@ -1,0 +1,54 @@
+"""The formats of files by the endings of their names."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, get_args
+
+from keras_transformer.files.segments import Document, Reading
+
+FormatName = Literal["po"]
+# Where the class of each format is, and the endings of its files.
+_FORMATS: Mapping[FormatName, tuple[str, tuple[str, ...]]] = {
+    "po": ("catalogues.po.PoDocument", (".po", ".pot")),
+}
+FORMATS: tuple[FormatName, ...] = get_args(FormatName)
+
+
+def format_of(path: Path) -> FormatName:
+    """Returns the format of a file by its name.
+
+    Raises:
+        ValueError: No format has such names.
+    """
+    for name, (_, endings) in _FORMATS.items():
+        if path.name.lower().endswith(endings):
+            return name
+    known = ", ".join(ending for _, endings in _FORMATS.values() for ending in endings)
+    raise ValueError(
+        f"{path} has none of the endings {known}: name its format (--format), one of "
+        f"{', '.join(FORMATS)}."
+    )
+
+
+def read_document(
+    path: Path, reading: Reading | None = None, name: FormatName | None = None
+) -> Document:
+    """Reads a file.
+
+    Args:
+        path: The file.
+        reading: How its translations are written.
+        name: Its format; by its name if None.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not of that format.
+    """
+    name = name or format_of(path)
+    module, _, kind = _FORMATS[name][0].rpartition(".")
+    document = getattr(import_module(f"keras_transformer.files.{module}"), kind)
+    try:
+        return document(path.read_bytes(), reading or Reading())
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as {name}: {error}") from error

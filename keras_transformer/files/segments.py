@@ -1,0 +1,134 @@
+"""Segments: the texts of a document that are translated, and the edits that write a translation."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from keras_transformer.markup.profiles import Profile
+
+# What the file has for a segment: nothing, a translation that someone must look at, or one.
+State = Literal["untranslated", "fuzzy", "translated"]
+
+
+class Translation(NamedTuple):
+    """A translation of one text.
+
+    Attributes:
+        text: The translation.
+        is_doubtful: Whether it should be looked at: confidence in it is low, or it lacks spans.
+    """
+
+    text: str
+    is_doubtful: bool = False
+
+
+class Copied(NamedTuple):
+    """A part of a document that stays, with the edits inside it."""
+
+    start: int
+    end: int
+
+
+class Edit(NamedTuple):
+    """What replaces a part of a document.
+
+    Attributes:
+        start: Its first character.
+        end: The character behind its last one; `start` to insert.
+        parts: The new text: texts, and what is copied from inside the part.
+    """
+
+    start: int
+    end: int
+    parts: tuple[str | Copied, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """What is translated together.
+
+    Attributes:
+        texts: The text; of an entry with plurals that of one thing, and that of several.
+        edits: Returns the edits for a translation of each text.
+        line: Where it stands in the file, counted from 1.
+        profile: The spans that it may hold.
+        state: What the file has for it.
+        given: The file's own translation of each text, if it has one for each.
+        context: What tells it from others with the same texts, "" for nothing.
+        codes: Parts of the text without which the file would be damaged.
+        limit: Says what is wrong with the length of a translation; "" for nothing.
+    """
+
+    texts: tuple[str, ...]
+    edits: Callable[[Sequence[Translation]], list[Edit]]
+    line: int
+    profile: Profile = "auto"
+    state: State = "untranslated"
+    given: tuple[str, ...] = ()
+    context: str = ""
+    codes: tuple[str, ...] = ()
+    limit: Callable[[str], str] = lambda text: ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a format asks for besides the file.
+
+    Attributes:
+        language: Code of the language of the translations, "" where the file says it.
+        review: Which translations are marked as needing review, where a format can say so.
+    """
+
+    language: str = ""
+    review: Literal["all", "low"] = "all"
+
+    def needs_review(self, is_doubtful: bool) -> bool:
+        """Returns whether a translation is marked."""
+        return is_doubtful or self.review == "all"
+
+
+class Document(Protocol):
+    """A file that was read."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What can be translated, in order."""
+
+    def written(self, translations: Mapping[int, Sequence[Translation]]) -> bytes:
+        """Returns the file with translations, by the place of their segments.
+
+        Raises:
+            ValueError: Its encoding lacks a character.
+        """
+
+
+def spliced(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with parts replaced; of nested edits the inner ones are made in what the
+    outer ones copy.
+
+    Example:
+        >>> spliced("a bad day", [Edit(2, 5, ("good",))])
+        'a good day'
+    """
+    # What is inserted where another part begins comes before it.
+    ordered = sorted(edits, key=lambda one: (one.start, one.start < one.end, -one.end))
+    return _rendered(text, ordered, Copied(0, len(text)))
+
+
+def _rendered(text: str, edits: Sequence[Edit], part: Copied) -> str:
+    done, at, place = [], part.start, 0
+    while place < len(edits):
+        edit, behind = edits[place], place + 1
+        while behind < len(edits) and edits[behind].start < edit.end:
+            behind += 1
+        done.append(text[at : edit.start])
+        for new in edit.parts:
+            if isinstance(new, str):
+                done.append(new)
+            else:
+                inner = [
+                    one for one in edits[place + 1 : behind] if new.start <= one.start < new.end
+                ]
+                done.append(_rendered(text, inner, new))
+        at, place = edit.end, behind
+    return "".join([*done, text[at : part.end]])
