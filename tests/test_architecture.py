@@ -19,6 +19,7 @@ ORDER = (
     ("translation",),
     ("markup",),
     ("files",),
+    ("noise",),
     ("understanding", "generation"),
     ("data",),
     ("layers",),

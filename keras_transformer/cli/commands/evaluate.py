@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -16,6 +17,7 @@ from keras_transformer.cli.long_lines import LineOptions, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.noise.pairs import noisy_test_sets
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
@@ -36,6 +38,8 @@ class EvaluateOptions:
         markup: Profile of the spans that translations keep: that of the run if not given, "plain"
             for none.
         glossary: File of terms, as `translate` takes it.
+        noise: Score the test set in capitals, with typos, without end punctuation, with emoji and
+            with numbers, too: how much a model loses by what people write.
         json: Print the result as one JSON object.
     """
 
@@ -44,6 +48,7 @@ class EvaluateOptions:
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
+    noise: bool = False
     json: bool = False
 
 
@@ -67,6 +72,11 @@ def main(arguments: Sequence[str]) -> int:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         write_text(options.output, "".join(f"{line}\n" for line in hypotheses))
     result = _score(hypotheses, references) | {"sentences": len(sources), "seconds": seconds}
+    if options.noise:
+        result["noise"] = {
+            kind: _score(list(_translate(translator, noisy, search)), wanted)
+            for kind, noisy, wanted in noisy_test_sets(sources, references)
+        }
     print(json.dumps(result, ensure_ascii=False) if options.json else _report(result))
     return 0
 
@@ -113,7 +123,7 @@ def _translate(
             progress.update(len(block))
 
 
-def _score(hypotheses: list[str], references: list[str]) -> dict[str, float | str]:
+def _score(hypotheses: list[str], references: list[str]) -> dict[str, Any]:
     from keras_transformer.evaluation import corpus_scores, exact_match
 
     scores = corpus_scores(hypotheses, references)
@@ -133,4 +143,11 @@ def _report(result: dict) -> str:
         f"chrF         {result['chrf']:.2f}  {result['chrf_signature']}\n"
         f"exact match  {100 * result['exact_match']:.1f} %\n"
         f"sentences    {result['sentences']} in {result['seconds']:.1f} s ({rate:.0f} a second)"
+        + (_table(result) if "noise" in result else "")
     )
+
+
+def _table(result: dict) -> str:
+    rows = {"clean": result, **result["noise"]}
+    lines = [f"{name:<12} {one['bleu']:5.2f}  {one['chrf']:5.2f}" for name, one in rows.items()]
+    return "\n\n" + "\n".join([f"{'':<12}  BLEU   chrF", *lines])

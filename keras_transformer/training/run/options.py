@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
+from keras_transformer.noise.pairs import read_shares
 from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.training_text import TrainingText
@@ -53,6 +54,10 @@ class TrainOptions:
             of the run to start from, or of a teacher, if there is one, or else, as "plain", to
             learn texts as they are.
         span_pattern: Regular expressions of further spans.
+        noise: Shares of training pairs that are written as people write (`docs/robustness.md`),
+            such as `capitals=0.05`, drawn from `seed`: of merged, punctuation, accents, typos,
+            title, capitals, numbers, names, emoji and breaks; "default" for those that browsers'
+            translators are trained with.
         label_smoothing: Probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
             dropout, and the loss pulls both outputs together (`docs/recipe.md`); 0 for none.
@@ -116,6 +121,7 @@ class TrainOptions:
     subword_sampling: bool = False
     markup: Profile | None = None
     span_pattern: tuple[str, ...] = ()
+    noise: tuple[str, ...] = ()
     label_smoothing: float | None = None
     r_drop: float | None = None
     beta_2: float = 0.98
@@ -195,6 +201,10 @@ class TrainOptions:
                 check_choice(name, value, _CHOICES[name])
             elif name == "span_pattern":
                 object.__setattr__(self, name, tuple(value))
+            elif name == "noise":
+                shares = read_shares(value)
+                value = tuple(f"{kind}={share}" for kind, share in shares.items())
+                object.__setattr__(self, name, value)
             elif "bool" in kind:
                 check_flag(name, value)
             elif "int" in kind:
@@ -240,6 +250,11 @@ class TrainOptions:
             raise ValueError(
                 f"markup={self.markup!r} is of spans that translations keep, and {task} translates "
                 "nothing: leave it out."
+            )
+        if self.noise:
+            raise ValueError(
+                f"noise={' '.join(self.noise)} is put into pairs to translate, and {task} "
+                "translates nothing: leave it out."
             )
         if self.criterion is not CRITERIA[LOSS]:
             raise ValueError(

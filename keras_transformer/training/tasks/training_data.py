@@ -20,6 +20,7 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
 from keras_transformer.markup.pairs import with_slots
+from keras_transformer.noise.pairs import read_shares, with_noise
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.tokenizer_files import Tokenizers
@@ -116,6 +117,8 @@ def encode_corpus(
             print(note)
     sha256 = text_sha256(corpus.train, corpus.valid)
     has_slots, as_it_is = options.markup not in (None, "plain"), corpus.valid
+    if options.noise:
+        corpus = Corpus(_with_noise(corpus.train, options), corpus.valid)
     if has_slots:
         vocabulary = dataclasses.replace(vocabulary, has_slots=True)
         corpus = _with_slots(corpus, options)
@@ -175,6 +178,15 @@ def encode_corpus(
     return TrainingData(source, target, train, valid, record, training_text, valid_text)
 
 
+def _with_noise(pairs: Pairs, options: TrainOptions) -> Pairs:
+    """Returns training pairs with noise around the spans of the run, else of any profile."""
+    profile: Any = "auto" if options.markup in (None, "plain") else options.markup
+    shares, own = read_shares(options.noise), options.span_pattern
+    sides = pairs.source, pairs.target
+    sides = with_noise(*sides, shares, seed=options.seed, profile=profile, own=own)
+    return Pairs(*sides, pairs.origin, pairs.notes)
+
+
 def _with_slots(corpus: Corpus, options: TrainOptions) -> Corpus:
     """Returns a corpus with slots for the spans of its pairs, drawn from the seed in training."""
     profile: Any = options.markup
@@ -210,6 +222,11 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
     if options.markup is not None:
         raise ValueError(
             f"markup={options.markup!r} puts slots into text, and a prepared corpus holds ids: "
+            "leave it out, or train on the text files."
+        )
+    if options.noise:
+        raise ValueError(
+            f"noise={' '.join(options.noise)} is put into text, and a prepared corpus holds ids: "
             "leave it out, or train on the text files."
         )
     if options.subword_sampling:

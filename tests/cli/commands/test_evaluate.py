@@ -106,3 +106,13 @@ def test_without_sacrebleu_the_extra_is_named_first(run_cli, monkeypatch, test_s
     result = run_cli("evaluate", "no model", *test_set)
     assert result.code == 1
     assert "evaluate needs sacrebleu" in result.err and "[cli]" in result.err
+
+
+def test_noise_is_scored_kind_by_kind(run_cli, translator, test_set) -> None:
+    result = json.loads(run_cli("evaluate", "model", *test_set, "--noise", "--json").out)
+    assert list(result["noise"]) == ["capitals", "typos", "punctuation", "emoji", "numbers"]
+    # What translates by capitals loses none, but for the reference that differs.
+    assert result["noise"]["capitals"]["bleu"] == result["bleu"]
+    assert result["noise"]["typos"]["bleu"] < result["bleu"]
+    report = run_cli("evaluate", "model", *test_set, "--noise").out.splitlines()
+    assert [line.split()[0] for line in report[5:]] == ["BLEU", "clean", *result["noise"]]

@@ -1,4 +1,4 @@
-"""A run with slots: its vocabulary, what is recorded, an exact resumption."""
+"""A run with slots and noise: its vocabulary, what is recorded, an exact resumption."""
 
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ CORPUS = Corpus(Pairs(SOURCES * 3, TARGETS * 3, "w"), Pairs(SOURCES[:3], TARGETS
 def run(directory: Path, max_steps: int, **options: Any) -> Any:
     given = {"batch_tokens": 96, "checkpoint_steps": 2, "bleu_sentences": 0, "r_drop": 0.0}
     given |= {"learning_rate": 0.01, "warmup_steps": 4, "deterministic": True, "markup": "auto"}
+    given |= {"noise": ["capitals=0.5", "emoji=0.5", "typos=0.5"]}
     chosen = TrainOptions(max_steps=max_steps, **{**given, **options})
     sizes: dict[str, Any] = {"overrides": SIZES, "tokenizer_type": "char"}
     return train(CORPUS, directory, options=chosen, resume=True, **sizes).model
@@ -57,6 +58,18 @@ def test_a_resumed_run_is_the_same_to_the_last_bit(
 def test_another_profile_is_another_run(finished: tuple[Path, Any]) -> None:
     with pytest.raises(ValueError, match="markup"):
         run(finished[0], 6, markup="html")
+
+
+def test_noise_is_in_the_vocabulary_and_in_the_record(finished: tuple[Path, Any]) -> None:
+    source, _ = RunDirectory(finished[0]).load_tokenizers()
+    assert "O" in source.pieces(range(source.vocab_size))
+    options = RunDirectory(finished[0]).load_training()["options"]
+    assert options["noise"] == ["typos=0.5", "capitals=0.5", "emoji=0.5"]
+
+
+def test_other_noise_is_another_run(finished: tuple[Path, Any]) -> None:
+    with pytest.raises(ValueError, match="noise"):
+        run(finished[0], 6, noise=["capitals=0.5"])
 
 
 def test_a_run_without_slots_is_no_start_for_one_with_them(tmp_path: Path) -> None:

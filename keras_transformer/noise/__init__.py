@@ -1,0 +1,1 @@
+"""Noise: capitals, typos, emoji and the like, put into text to train on or to test with."""
