@@ -7,10 +7,18 @@ from typing import Literal, get_args
 
 from keras_transformer.files.segments import Document, Reading
 
-FormatName = Literal["po"]
+FormatName = Literal["po", "xliff", "tmx", "qt", "properties", "android", "ios", "json", "yaml"]
 # Where the class of each format is, and the endings of its files.
 _FORMATS: Mapping[FormatName, tuple[str, tuple[str, ...]]] = {
     "po": ("catalogues.po.PoDocument", (".po", ".pot")),
+    "xliff": ("catalogues.xliff.XliffDocument", (".xlf", ".xliff")),
+    "tmx": ("catalogues.tmx.TmxDocument", (".tmx",)),
+    "qt": ("catalogues.qt.QtDocument", (".ts",)),
+    "properties": ("resources.properties.PropertiesDocument", (".properties",)),
+    "android": ("resources.android.AndroidDocument", ("strings.xml",)),
+    "ios": ("resources.ios.IosDocument", (".strings",)),
+    "json": ("resources.json_texts.JsonDocument", (".json", ".arb")),
+    "yaml": ("resources.yaml_texts.YamlDocument", (".yml", ".yaml")),
 }
 FORMATS: tuple[FormatName, ...] = get_args(FormatName)
 

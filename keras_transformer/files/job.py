@@ -1,10 +1,13 @@
 """Translates a document: which of its segments, what was translated before, what is left over."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from keras_transformer.files.segments import Document, Segment, State, Translation
+from keras_transformer.files.codes import between_codes, has_codes_of
+from keras_transformer.files.memory import Memory
+from keras_transformer.files.results import Results
+from keras_transformer.files.segments import Document, State, Translation
 from keras_transformer.files.translating import Translate
 from keras_transformer.markup.profiles import Profile
 
@@ -16,9 +19,6 @@ _STATES: dict[Update, tuple[State, ...]] = {
 }
 # Texts that are translated together, and then kept.
 _BLOCK = 128
-
-# What was translated of this job already, by profile and text.
-Done = MutableMapping[tuple[Profile, str], Translation]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +47,8 @@ def translate_document(
     translate: Translate,
     *,
     update: Update = "untranslated",
-    memory: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
-    done: Done | None = None,
+    memory: Memory | None = None,
+    results: Results | None = None,
     progress: Callable[[int], object] = lambda count: None,
 ) -> Outcome:
     """Translates a document's segments.
@@ -57,28 +57,34 @@ def translate_document(
         document: What was read.
         translate: Translates texts with the spans of a profile.
         update: Which segments: those without a translation, those that need review, too, or all.
-        memory: Known translations of segments by their texts.
-        done: What was translated already, to which new translations are added; None for nothing.
+        memory: Translations that are used in place of new ones.
+        results: What was translated already, to which new translations are added.
         progress: Called with the number of texts that were translated.
 
     Returns:
         The file with its translations, and what was done.
     """
-    memory, done = memory or {}, {} if done is None else done
+    memory, results = memory or Memory(), Results() if results is None else results
     chosen = {
         place: segment
         for place, segment in enumerate(document.segments)
         if segment.state in _STATES[update] and any(text.strip() for text in segment.texts)
     }
     known = {
-        place: [Translation(text) for text in memory[segment.texts]]
+        place: [Translation(text, is_known=True) for text in given]
         for place, segment in chosen.items()
-        if segment.texts in memory
+        if (given := memory.find(segment))
     }
-    asked = [segment for place, segment in chosen.items() if place not in known]
-    _translate_all(asked, translate, done, progress)
+    asked = [
+        (segment.profile, text)
+        for place, segment in chosen.items()
+        if place not in known
+        for text in segment.texts
+    ]
+    _translate_all(asked, translate, results, progress)
+    _translate_between_codes(asked, translate, results, progress)
     found = {
-        place: known.get(place) or [done[segment.profile, text] for text in segment.texts]
+        place: known.get(place) or [results[segment.profile, text] for text in segment.texts]
         for place, segment in chosen.items()
     }
     lines = {place: chosen[place].line for place in found}
@@ -97,22 +103,41 @@ def translate_document(
     )
 
 
-def _translate_all(
-    segments: Sequence[Segment],
+def _translate_between_codes(
+    texts: Sequence[tuple[Profile, str]],
     translate: Translate,
-    done: Done,
+    results: Results,
+    progress: Callable[[int], object],
+) -> None:
+    """Translates what stands between inline codes on its own, where a translation lost some."""
+    damaged = {key for key in texts if not has_codes_of(key[1], results[key].text)}
+    parts = {(profile, text): between_codes(text) for profile, text in damaged}
+    _translate_all(
+        [(profile, one) for (profile, _), own in parts.items() for one in own[::2] if one.strip()],
+        translate,
+        results,
+        progress,
+    )
+    for (profile, text), own in parts.items():
+        own[::2] = [results[profile, one].text if one.strip() else one for one in own[::2]]
+        results.add([((profile, text), Translation("".join(own), is_doubtful=True))])
+
+
+def _translate_all(
+    texts: Iterable[tuple[Profile, str]],
+    translate: Translate,
+    results: Results,
     progress: Callable[[int], object],
 ) -> None:
     """Adds what is not done yet, each text once for its profile."""
     by_profile: dict[Profile, dict[str, None]] = {}
-    for segment in segments:
-        for text in segment.texts:
-            if (segment.profile, text) not in done:
-                by_profile.setdefault(segment.profile, {})[text] = None
-    for profile, texts in by_profile.items():
-        rest = list(texts)
+    for profile, text in texts:
+        if (profile, text) not in results:
+            by_profile.setdefault(profile, {})[text] = None
+    for profile, own in by_profile.items():
+        rest = list(own)
         for start in range(0, len(rest), _BLOCK):
             block = rest[start : start + _BLOCK]
             found = translate(block, profile)
-            done.update(zip([(profile, text) for text in block], found, strict=True))
+            results.add(zip([(profile, text) for text in block], found, strict=True))
             progress(len(block))

@@ -3,6 +3,9 @@
 from gettext import c2py
 from typing import NamedTuple
 
+# The categories of forms in Unicode's CLDR, in their order.
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+
 
 class Plurals(NamedTuple):
     """The forms of a language, as gettext's `Plural-Forms` has them.
@@ -10,10 +13,12 @@ class Plurals(NamedTuple):
     Attributes:
         number: How many there are.
         rule: The expression in C that gives the form of `n` things.
+        categories: The names that CLDR has for the forms.
     """
 
     number: int
     rule: str
+    categories: tuple[str, ...] = ("one", "other")
 
     @property
     def singular(self) -> int | None:
@@ -23,38 +28,48 @@ class Plurals(NamedTuple):
         return forms[1] if self.number > 1 and forms.count(forms[1]) == 1 else None
 
     @property
-    def of_one(self) -> int:
-        """The form of one thing, and maybe of others."""
-        return int(c2py(self.rule)(1))
-
-    @property
     def header(self) -> str:
         """The value of `Plural-Forms`."""
         return f"nplurals={self.number}; plural={self.rule};"
 
 
-_NONE = Plurals(1, "0")
+_NONE = Plurals(1, "0", ("other",))
 _TWO = Plurals(2, "n != 1")
 _TWO_FROM_TWO = Plurals(2, "n > 1")
-_TEENS = "n%100>=12 && n%100<=14"
-_EAST_SLAVIC = Plurals(3, f"n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && !({_TEENS}) ? 1 : 2")
+_FEW, _MANY = ("one", "few", "other"), ("one", "few", "many", "other")
+_SMALL = "n%10>=2 && n%10<=4 && !(n%100>=12 && n%100<=14)"
+_ONE_BY_DIGIT = "n%10==1 && n%100!=11"
 _BY_LANGUAGE = {
     **dict.fromkeys("id ja ka ko lo ms my th vi yo zh".split(), _NONE),
     **dict.fromkeys("fr br fil hy oc pt_BR tg ti tr uz wa".split(), _TWO_FROM_TWO),
-    **dict.fromkeys("ru uk be sr hr bs sh".split(), _EAST_SLAVIC),
-    **dict.fromkeys(("cs", "sk"), Plurals(3, "n==1 ? 0 : n>=2 && n<=4 ? 1 : 2")),
-    "pl": Plurals(3, f"n==1 ? 0 : n%10>=2 && n%10<=4 && !({_TEENS}) ? 1 : 2"),
-    "lt": Plurals(3, "n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2"),
-    "lv": Plurals(3, "n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2"),
-    "ro": Plurals(3, "n==1 ? 0 : n==0 || (n%100>0 && n%100<20) ? 1 : 2"),
-    "sl": Plurals(4, "n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3"),
-    "ar": Plurals(
-        6, "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5"
+    **dict.fromkeys(("is", "mk"), Plurals(2, "n%10!=1 || n%100==11")),
+    **dict.fromkeys(
+        ("ru", "uk", "be"), Plurals(3, f"{_ONE_BY_DIGIT} ? 0 : {_SMALL} ? 1 : 2", _MANY)
     ),
-    "ga": Plurals(5, "n==1 ? 0 : n==2 ? 1 : n<7 ? 2 : n<11 ? 3 : 4"),
-    "cy": Plurals(4, "n==1 ? 0 : n==2 ? 1 : n!=8 && n!=11 ? 2 : 3"),
-    "is": Plurals(2, "n%10!=1 || n%100==11"),
-    "mk": Plurals(2, "n%10!=1 || n%100==11"),
+    **dict.fromkeys(
+        ("sr", "hr", "bs", "sh"), Plurals(3, f"{_ONE_BY_DIGIT} ? 0 : {_SMALL} ? 1 : 2", _FEW)
+    ),
+    **dict.fromkeys(("cs", "sk"), Plurals(3, "n==1 ? 0 : n>=2 && n<=4 ? 1 : 2", _MANY)),
+    "pl": Plurals(3, f"n==1 ? 0 : {_SMALL} ? 1 : 2", _MANY),
+    "lt": Plurals(3, f"{_ONE_BY_DIGIT} ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2", _MANY),
+    "lv": Plurals(3, f"{_ONE_BY_DIGIT} ? 0 : n != 0 ? 1 : 2", ("zero", "one", "other")),
+    "ro": Plurals(3, "n==1 ? 0 : n==0 || (n%100>0 && n%100<20) ? 1 : 2", _FEW),
+    "sl": Plurals(
+        4,
+        "n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3",
+        ("one", "two", "few", "other"),
+    ),
+    "ga": Plurals(
+        5,
+        "n==1 ? 0 : n==2 ? 1 : n<7 ? 2 : n<11 ? 3 : 4",
+        ("one", "two", "few", "many", "other"),
+    ),
+    "ar": Plurals(
+        6,
+        "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5",
+        CATEGORIES,
+    ),
+    "cy": Plurals(4, "n==1 ? 0 : n==2 ? 1 : n!=8 && n!=11 ? 2 : 3", CATEGORIES),
 }
 
 

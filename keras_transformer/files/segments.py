@@ -1,6 +1,8 @@
 """Segments: the texts of a document that are translated, and the edits that write a translation."""
 
+import bisect
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -16,10 +18,12 @@ class Translation(NamedTuple):
     Attributes:
         text: The translation.
         is_doubtful: Whether it should be looked at: confidence in it is low, or it lacks spans.
+        is_known: Whether somebody has translated it before.
     """
 
     text: str
     is_doubtful: bool = False
+    is_known: bool = False
 
 
 class Copied(NamedTuple):
@@ -55,7 +59,6 @@ class Segment:
         state: What the file has for it.
         given: The file's own translation of each text, if it has one for each.
         context: What tells it from others with the same texts, "" for nothing.
-        codes: Parts of the text without which the file would be damaged.
         limit: Says what is wrong with the length of a translation; "" for nothing.
     """
 
@@ -66,7 +69,6 @@ class Segment:
     state: State = "untranslated"
     given: tuple[str, ...] = ()
     context: str = ""
-    codes: tuple[str, ...] = ()
     limit: Callable[[str], str] = lambda text: ""
 
 
@@ -82,9 +84,10 @@ class Reading:
     language: str = ""
     review: Literal["all", "low"] = "all"
 
-    def needs_review(self, is_doubtful: bool) -> bool:
-        """Returns whether a translation is marked."""
-        return is_doubtful or self.review == "all"
+    def needs_review(self, found: Sequence[Translation]) -> bool:
+        """Returns whether the translations of a segment are marked."""
+        are_known = all(one.is_known for one in found)
+        return any(one.is_doubtful for one in found) or (self.review == "all" and not are_known)
 
 
 class Document(Protocol):
@@ -100,6 +103,12 @@ class Document(Protocol):
         Raises:
             ValueError: Its encoding lacks a character.
         """
+
+
+def line_counter(text: str) -> Callable[[int], int]:
+    """Returns what gives the line of a character of a text, counted from 1."""
+    breaks = [found.start() for found in re.finditer("\n", text)]
+    return lambda place: bisect.bisect_left(breaks, place) + 1
 
 
 def spliced(text: str, edits: Iterable[Edit]) -> str:

@@ -1,19 +1,23 @@
 """`keras-transformer translate-file`: translates the texts of a file, in its own format."""
 
+import hashlib
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from tqdm import tqdm
 
+from keras_transformer import __version__
 from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_translator
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.files.formats import FormatName, read_document
 from keras_transformer.files.job import Outcome, Update, translate_document
+from keras_transformer.files.memory import Memory
+from keras_transformer.files.results import Results
 from keras_transformer.files.segments import Reading
 from keras_transformer.files.translating import SpanTranslator
 from keras_transformer.search.options import SearchOptions
@@ -37,6 +41,8 @@ class FileOptions:
             review, too, or all of them.
         review: Which translations are marked as needing review, where the format can say so: all,
             or those of low confidence, which also lack a span or have one too many.
+        memory: Files that hold texts beside their translations (.po, XLIFF, TMX, .ts), whose
+            translations are used for the same texts; may be repeated.
         to: Code of the language of the translations, where the file does not say it: for its plural
             forms and for the names of languages in the file.
     """
@@ -44,6 +50,7 @@ class FileOptions:
     format: FormatName | None = None
     update: Update = "untranslated"
     review: Literal["all", "low"] = "all"
+    memory: tuple[Path, ...] = field(default=(), metadata={"repeat": True})
     to: str = ""
 
 
@@ -58,27 +65,52 @@ def main(arguments: Sequence[str]) -> int:
     check_output(output, is_directory=False)
     if output.exists() and output.samefile(source):
         raise ValueError(f"{output} is the input, too: give the output another name.")
-    document = read_document(
-        source, Reading(language=options.to, review=options.review), options.format
-    )
+    reading = Reading(language=options.to, review=options.review)
+    document = read_document(source, reading, options.format)
+    memory = Memory(options.memory, reading)
     translator = SpanTranslator(
         open_whole_text_translator(given.model, read_fields(given, RuntimeOptions), lines),
         language=lines.language,
         markup=lines.markup,
         options=asdict(search),
     )
+    results = Results(
+        output.with_name(f".{output.name}.unfinished"), _job(given.model, search, lines)
+    )
+    if len(results):
+        print(
+            f"keras-transformer translate-file: goes on with {len(results)} texts that an "
+            "interrupted job has translated.",
+            file=sys.stderr,
+        )
     with tqdm(unit="text", desc="translate", disable=not sys.stderr.isatty()) as progress:
         outcome = translate_document(
-            document, translator, update=options.update, progress=progress.update
+            document,
+            translator,
+            update=options.update,
+            memory=memory,
+            results=results,
+            progress=progress.update,
         )
     write_bytes(output, outcome.data)
+    results.remove()
     _tell(output, outcome)
     return 0
 
 
+def _job(model: Path, search: SearchOptions, lines: LineOptions) -> str:
+    """Returns what tells the translations of this job from those of others."""
+    names = ("manifest.json", "config.json", "model.keras")
+    files = [path for name in names if (path := model / name).is_file()]
+    read = [path.read_bytes() for path in (*files[:1], *filter(None, [lines.glossary]))]
+    changed = [path.stat().st_mtime_ns for path in files]
+    return hashlib.sha256(repr([read, changed, search, lines, __version__]).encode()).hexdigest()
+
+
 def _tell(output: Path, outcome: Outcome) -> None:
     print(
-        f"wrote {output}: {outcome.translated} texts translated, {outcome.left} left as they were"
+        f"wrote {output}: {outcome.translated} texts translated, {outcome.remembered} of them by "
+        f"the memory, {outcome.left} left as they were"
     )
     for warning in outcome.warnings:
         print(f"keras-transformer translate-file: {warning}", file=sys.stderr)

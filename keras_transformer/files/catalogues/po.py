@@ -2,11 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from keras_transformer.files.encodings import MARK, decoded, encoded
+from keras_transformer.files.encodings import MARK
 from keras_transformer.files.plurals import Plurals, plurals_of
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation, spliced
+from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.text_document import TextDocument
 
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d+)\])?[ \t]*(?=")')
 _QUOTED = re.compile(r'[ \t]*"((?:[^"\\\r\n]|\\.)*)"[ \t]*')
@@ -48,7 +49,7 @@ class _Entry:
         return [field for name, field in self.fields.items() if name.startswith("msgstr")]
 
 
-class PoDocument:
+class PoDocument(TextDocument):
     """A catalogue.
 
     Args:
@@ -63,31 +64,18 @@ class PoDocument:
     """
 
     def __init__(self, data: bytes, reading: Reading) -> None:
-        self._text, self._encoding = decoded(data, _charset)
+        super().__init__(data, _charset)
         self._reading = reading
-        self._break = "\r\n" if "\r\n" in self._text else "\n"
-        longest = max(map(len, self._text.split("\n")))
+        longest = max(map(len, self.text.split("\n")))
         self._width = _WIDTH if longest <= _WIDTH + 1 else None
-        entries = list(_entries(self._text))
+        entries = list(_entries(self.text))
         if not entries:
             raise ValueError('it has no entry: a catalogue has lines that begin with msgid "...".')
         self._header = next((one for one in entries if _is_header(one)), None)
         self._plurals = self._find_plurals()
+        # Else the form of one is for other numbers, too.
+        self._is_one_first = self._plurals.number == 1 or self._plurals.singular == 0
         self.segments = [self._segment(one) for one in entries if not _is_header(one)]
-
-    def written(self, translations: Mapping[int, Sequence[Translation]]) -> bytes:
-        """Returns the catalogue with translations."""
-        edits = [
-            edit
-            for place, found in translations.items()
-            for edit in self.segments[place].edits(found)
-        ]
-        if edits:
-            edits += self._header_edits()
-        text = spliced(self._text, edits)
-        if edits and _charset(self._text) is None:
-            return encoded(text, "utf-8")
-        return encoded(text, self._encoding)
 
     def _find_plurals(self) -> Plurals:
         header = _unescaped(self._header.text("msgstr")) if self._header else ""
@@ -107,8 +95,10 @@ class PoDocument:
         given: tuple[str, ...] = ()
         if is_done and len(texts) == 1:
             given = (forms[0],)
-        elif is_done and len(forms) == self._plurals.number:
-            given = (forms[self._plurals.of_one], forms[-1])
+        elif is_done and len(forms) == self._plurals.number > 2:
+            given = tuple(forms)
+        elif is_done and len(forms) == self._plurals.number and self._is_one_first:
+            given = (forms[0], forms[-1])
         return Segment(
             texts=tuple(texts),
             edits=lambda found: self._edits(entry, found),
@@ -124,35 +114,35 @@ class PoDocument:
 
     def _edits(self, entry: _Entry, found: Sequence[Translation]) -> list[Edit]:
         forms = entry.forms
-        written = self._break.join(self._forms(entry, [one.text for one in found]))
+        written = self.line_break.join(self._forms(entry, [one.text for one in found]))
         edits = [Edit(forms[0].start, forms[-1].end, (written,))]
         is_doubtful = any(one.is_doubtful for one in found)
-        if is_doubtful and _DOUBTFUL not in self._text[entry.start : forms[0].start]:
-            edits.append(Edit(entry.start, entry.start, (_DOUBTFUL + self._break,)))
-        return edits + self._flag_edits(entry, is_fuzzy=self._reading.needs_review(is_doubtful))
+        if is_doubtful and _DOUBTFUL not in self.text[entry.start : forms[0].start]:
+            edits.append(Edit(entry.start, entry.start, (_DOUBTFUL + self.line_break,)))
+        return edits + self._flag_edits(entry, is_fuzzy=self._reading.needs_review(found))
 
     def _forms(self, entry: _Entry, found: Sequence[str]) -> Iterator[str]:
-        if len(found) == 1:
+        if "msgid_plural" not in entry.fields:
             yield self._quoted("msgstr", found[0])
             return
-        one, many = found
+        one, many = found[0], found[-1]
         for form in range(self._plurals.number):
-            is_one = form == self._plurals.singular
-            yield self._quoted(f"msgstr[{form}]", one if is_one else many)
+            usual = one if form == self._plurals.singular else many
+            yield self._quoted(f"msgstr[{form}]", found[form] if len(found) > 2 else usual)
 
     def _flag_edits(self, entry: _Entry, *, is_fuzzy: bool) -> list[Edit]:
         if entry.flags is None:
             first = min(field.start for field in entry.fields.values())
-            return [Edit(first, first, ("#, fuzzy" + self._break,))] if is_fuzzy else []
+            return [Edit(first, first, ("#, fuzzy" + self.line_break,))] if is_fuzzy else []
         start, end, flags = entry.flags
         if is_fuzzy == ("fuzzy" in flags):
             return []
         kept = ["fuzzy", *flags] if is_fuzzy else [one for one in flags if one != "fuzzy"]
         if kept:
             return [Edit(start, end, ("#, " + ", ".join(kept),))]
-        return [Edit(start, end + len(self._break), ())]
+        return [Edit(start, end + len(self.line_break), ())]
 
-    def _header_edits(self) -> list[Edit]:
+    def file_edits(self) -> list[Edit]:
         """Returns what makes the header of a template that of a catalogue."""
         if self._header is None:
             return []
@@ -162,7 +152,7 @@ class PoDocument:
         if language:
             news.append(("Language: \\n", f"Language: {language}\\n"))
             news.append(("nplurals=INTEGER; plural=EXPRESSION;", self._plurals.header))
-        places = [(self._text.find(old, start, end), old, new) for old, new in news]
+        places = [(self.text.find(old, start, end), old, new) for old, new in news]
         return [Edit(at, at + len(old), (new,)) for at, old, new in places if at >= 0]
 
     def _quoted(self, name: str, text: str) -> str:
@@ -173,7 +163,7 @@ class PoDocument:
         ):
             return f'{name} "{lines[0]}"'
         wrapped = [part for line in lines for part in _wrapped(line, self._width)]
-        return self._break.join([f'{name} ""', *(f'"{part}"' for part in wrapped)])
+        return self.line_break.join([f'{name} ""', *(f'"{part}"' for part in wrapped)])
 
 
 def _entries(text: str) -> Iterator[_Entry]:

@@ -1,14 +1,20 @@
 """`translate-file`: a file goes in and comes out translated; what cannot be done is said first."""
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+COMMAND = "keras_transformer.cli.commands.translate_file"
 PO = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "alpha %s"\nmsgstr ""\n'
 # The file of each command of docs/files.md.
-FILES = {"de.po": PO, "program.pot": PO}
+FILES = {
+    "de.po": PO,
+    "program.pot": PO,
+    "old.po": PO.replace('%s"\nmsgstr ""', '%s"\nmsgstr "x %s"'),
+}
 COMMANDS = [
     line
     for line in (ROOT / "docs" / "files.md").read_text(encoding="utf-8").splitlines()
@@ -21,6 +27,7 @@ def folder(tmp_path: Path, exported, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory, with an artefact and the files of the docs."""
     (tmp_path / "exported").mkdir()
     (tmp_path / "exported" / "l10n").symlink_to(exported.path)
+    shutil.copytree(ROOT / "tests" / "fixtures" / "files", tmp_path, dirs_exist_ok=True)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -32,14 +39,32 @@ def test_every_command_of_the_docs_runs(line: str, folder: Path, run_cli) -> Non
     words = shlex.split(line)[1:]
     result = run_cli(*words)
     assert result.code == 0, result.err
-    assert (folder / words[3]).read_text("utf-8") != FILES[words[2]]
-    assert result.out.startswith(f"wrote {words[3]}: 1 texts translated")
+    assert (folder / words[3]).read_bytes() != (folder / words[2]).read_bytes()
+    assert result.out.startswith(f"wrote {words[3]}: ")
 
 
 def test_a_lost_span_is_told(folder: Path, run_cli) -> None:
     result = run_cli("translate-file", "exported/l10n", "de.po", "out.po")
     assert "low confidence in 1 of 1 texts: lines 4" in result.err
     assert "# low confidence\n#, fuzzy\nmsgid" in (folder / "out.po").read_text("utf-8")
+
+
+def test_an_interrupted_job_goes_on(folder: Path, run_cli, monkeypatch) -> None:
+    arguments = ["translate-file", "exported/l10n", "de.po", "out.po"]
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{COMMAND}.write_bytes", interrupt)
+        assert run_cli(*arguments).code == 130
+    assert not (folder / "out.po").exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{COMMAND}.SpanTranslator.__call__", interrupt)
+        result = run_cli(*arguments)
+    assert "goes on with 1 texts" in result.err
+    assert result.code == 0 and (folder / "out.po").exists()
+    assert [path.name for path in folder.iterdir() if "unfinished" in path.name] == []
+
+
+def interrupt(*arguments: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -52,7 +77,7 @@ def test_a_lost_span_is_told(folder: Path, run_cli) -> None:
             ["exported/l10n/manifest.json", "out.po", "--format", "po"],
             "cannot be read as po: line 1",
         ),
-        (["de.docm", "out"], "has none of the endings .po, .pot"),
+        (["de.docm", "out"], "has none of the endings .po, .pot, .xlf"),
         (["de.po", "out.po", "--update", "none"], "--update expects one of"),
         (["de.po", "out.po", "--markup", "auto"], "markup='auto' needs a model with slots"),
     ],

@@ -1,0 +1,87 @@
+"""Qt's catalogues: `.ts`."""
+
+from collections.abc import Iterator
+
+from keras_transformer.files.codes import CodedText
+from keras_transformer.files.plurals import plurals_of
+from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
+from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
+
+_DOUBTFUL = "low confidence"
+
+
+class QtDocument(XmlDocument):
+    """A catalogue of Qt.
+
+    Args:
+        data: The file.
+        reading: How translations are written.
+
+    Attributes:
+        segments: Its messages, but those that have vanished from the program.
+
+    Raises:
+        ValueError: It is no such catalogue.
+    """
+
+    def __init__(self, data: bytes, reading: Reading) -> None:
+        super().__init__(data, "TS")
+        self._reading = reading
+        self._language = self.root.attributes.get("language") or reading.language
+        self.segments = [
+            segment for message in self.root.all("message") for segment in self._segment(message)
+        ]
+
+    def file_edits(self) -> list[Edit]:
+        """Returns what names the language of the translations where the file does not."""
+        if not self._language or "language" in self.root.attributes:
+            return []
+        return self.attribute_edit(self.root, "language", self._language)
+
+    def _segment(self, message: Element) -> Iterator[Segment]:
+        source, target = message.first("source"), message.first("translation")
+        kind = target.attributes.get("type") if target else None
+        if source is None or kind in ("vanished", "obsolete"):
+            return
+        forms = [self.plain(one) for one in target.all("numerusform")] if target else []
+        given = forms[-1] if forms else self.plain(target) if target else ""
+        state: State = "untranslated"
+        if given.strip() and all(forms):
+            state = "fuzzy" if kind == "unfinished" else "translated"
+        text = CodedText(self.items(source, {}))
+        comment = message.first("comment")
+        yield Segment(
+            texts=(text.text,),
+            edits=lambda found: self._edits(message, source, target, text, found[0]),
+            line=self.line(source.start),
+            profile="qt",
+            state=state,
+            given=(given,) if given else (),
+            context=self.plain(comment) if comment else "",
+        )
+
+    def _edits(
+        self,
+        message: Element,
+        source: Element,
+        target: Element | None,
+        text: CodedText,
+        found: Translation,
+    ) -> list[Edit]:
+        parts = text.parts(found.text, escaped)
+        kind = ' type="unfinished"' if self._reading.needs_review([found]) else ""
+        new: list = [f"<translation{kind}>"]
+        indent = self.indent(source)
+        if message.attributes.get("numerus") == "yes":
+            number = plurals_of(self._language).number
+            for _ in range(number):
+                new += [indent, "    " if indent else "", "<numerusform>", *parts, "</numerusform>"]
+            new.append(indent)
+        else:
+            new += parts
+        new.append("</translation>")
+        if found.is_doubtful and not message.first("translatorcomment"):
+            new = [f"<translatorcomment>{_DOUBTFUL}</translatorcomment>", indent, *new]
+        if target is None:
+            return [Edit(source.end, source.end, (indent, *new))]
+        return [Edit(target.start, target.end, tuple(new))]

@@ -1,0 +1,133 @@
+"""Inline codes: what a format has inside a text, such as tags, stands there as short tags that
+translations have, too, and comes back in place of them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from keras_transformer.files.segments import Copied
+
+_CODE = re.compile(r'(<span data-code="\d+">|</span>|<br data-code="\d+">)')
+_CLOSES = "</span>"
+_Part = str | Copied
+
+
+class Code(NamedTuple):
+    """An inline code.
+
+    Attributes:
+        part: What it is in the file.
+        role: Whether it opens or closes something in the text.
+        name: What an opening and a closing one that belong together share.
+    """
+
+    part: _Part
+    role: Literal["opens", "closes", "alone"] = "alone"
+    name: str = ""
+
+
+class CodedText:
+    """A text with tags for its inline codes.
+
+    Args:
+        items: Texts and codes, in order.
+
+    Attributes:
+        text: The text; codes at its borders are no part of it.
+    """
+
+    def __init__(self, items: Iterable[str | Code]) -> None:
+        kept = [one for one in items if one != ""]
+        pairs = _pairs(kept)
+        first, last = 0, len(kept)
+        while first < last:
+            outer, inner = kept[first], kept[last - 1]
+            if isinstance(outer, Code) and first not in pairs and first not in pairs.values():
+                first += 1
+            elif isinstance(inner, Code) and last - 1 not in {*pairs, *pairs.values()}:
+                last -= 1
+            elif pairs.get(first) == last - 1:
+                first, last = first + 1, last - 1
+            else:
+                break
+        self._before = [_part_of(one) for one in kept[:first]]
+        self._behind = [_part_of(one) for one in kept[last:]]
+        self._by_tag: dict[str, _Part] = {}
+        self._closing: dict[str, _Part] = {}
+        tags = {}
+        closings = {closing: opening for opening, closing in pairs.items()}
+        for place in range(first, last):
+            one = kept[place]
+            if isinstance(one, str):
+                tags[place] = one
+            elif place in closings:
+                tags[place] = _CLOSES
+                self._closing[tags[closings[place]]] = one.part
+            else:
+                number = len(self._by_tag) + 1
+                kind = "span" if place in pairs else "br"
+                tags[place] = f'<{kind} data-code="{number}">'
+                self._by_tag[tags[place]] = one.part
+        self.text = "".join(tags[place] for place in range(first, last))
+
+    def parts(self, translation: str, written: Callable[[str], str] = str) -> tuple[_Part, ...]:
+        """Returns a translation with the codes.
+
+        Args:
+            translation: One for which `has_codes_of(text, translation)` holds.
+            written: Writes what is between them as the format has it.
+        """
+        found: list[_Part] = list(self._before)
+        waiting: list[_Part] = []
+        for one in _CODE.split(translation):
+            if one == _CLOSES and waiting:
+                found.append(waiting.pop())
+            elif one in self._by_tag:
+                found.append(self._by_tag[one])
+                if one in self._closing:
+                    waiting.append(self._closing[one])
+            else:
+                found.append(written(one))
+        return (*found, *self._behind)
+
+
+def _part_of(one: str | Code) -> _Part:
+    return one if isinstance(one, str) else one.part
+
+
+def _pairs(items: Sequence[str | Code]) -> dict[int, int]:
+    """Returns the place of the closing code by that of the opening one."""
+    waiting: list[tuple[int, str]] = []
+    pairs = {}
+    for place, one in enumerate(items):
+        if isinstance(one, str) or one.role == "alone":
+            continue
+        if one.role == "opens":
+            waiting.append((place, one.name))
+        elif waiting and waiting[-1][1] == one.name:
+            pairs[waiting.pop()[0]] = place
+    return pairs
+
+
+def has_codes_of(text: str, translation: str) -> bool:
+    """Returns whether a translation has every code of its text once, and properly nested.
+
+    Example:
+        >>> has_codes_of('a <br data-code="1"> b', "a b")
+        False
+    """
+    if not _CODE.search(text):
+        return True
+    found = _CODE.findall(translation)
+    depth = 0
+    for one in found:
+        depth += one.startswith("<span") - (one == _CLOSES)
+        if depth < 0:
+            return False
+    return sorted(found) == sorted(_CODE.findall(text))
+
+
+def between_codes(text: str) -> list[str]:
+    """Returns the texts between codes and these in turn; a text first and last."""
+    return _CODE.split(text)

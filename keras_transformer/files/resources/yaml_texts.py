@@ -1,0 +1,114 @@
+"""Texts in YAML, as Ruby on Rails and others have them: `.yml`, `.yaml`."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from keras_transformer.distribution import install_command
+from keras_transformer.files.segments import Edit, Reading, Segment
+from keras_transformer.files.text_document import TextDocument
+
+try:
+    import yaml
+except ImportError as error:
+    raise ImportError(
+        f"reading YAML needs PyYAML: install it with `{install_command('cli')}`."
+    ) from error
+
+_STRING = "tag:yaml.org,2002:str"
+# An anchor and a tag.
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
+
+
+class YamlDocument(TextDocument):
+    """Texts in YAML, by their keys.
+
+    Args:
+        data: The file.
+        reading: How translations are written: a language replaces the only outermost key, if that
+            is the code of one.
+
+    Attributes:
+        segments: All strings that are values.
+
+    Raises:
+        ValueError: It is not YAML.
+    """
+
+    def __init__(self, data: bytes, reading: Reading) -> None:
+        super().__init__(data)
+        self._language = reading.language
+        try:
+            self._roots = list(yaml.compose_all(self.text, yaml.SafeLoader))
+        except yaml.YAMLError as error:
+            raise ValueError(f"it is not YAML: {error}.") from error
+        found = {
+            # What is used again is translated where it stands.
+            node.start_mark.index: self._segment(node, keys)
+            for root in self._roots
+            for node, keys in _texts(root, ())
+        }
+        self.segments = [found[place] for place in sorted(found)]
+
+    def file_edits(self) -> list[Edit]:
+        """Returns what makes the language the outermost key."""
+        keys = [root.value for root in self._roots if isinstance(root, yaml.MappingNode)]
+        return [
+            Edit(key.start_mark.index, key.end_mark.index, (self._language,))
+            for [(key, _), *others] in filter(None, keys)
+            if self._language and not others and _LANGUAGE.fullmatch(str(key.value))
+        ]
+
+    def _segment(self, node: yaml.ScalarNode, keys: Sequence[str]) -> Segment:
+        return Segment(
+            texts=(node.value,),
+            edits=lambda found: [self._edit(node, found[0].text)],
+            line=node.start_mark.line + 1,
+            context=".".join(keys),
+        )
+
+    def _edit(self, node: yaml.ScalarNode, text: str) -> Edit:
+        start, end = node.start_mark.index, node.end_mark.index
+        properties = _PROPERTIES.match(self.text, start)
+        start = properties.end() if properties else start
+        if node.style in ("|", ">"):
+            return Edit(start, end, (_block(self.text[start:end], text),))
+        if node.style == "'" and "\n" not in text:
+            return Edit(start, end, ("'" + text.replace("'", "''") + "'",))
+        is_plain = node.style is None and _is_plain(text)
+        return Edit(start, end, (text if is_plain else json.dumps(text, ensure_ascii=False),))
+
+
+def _texts(
+    node: yaml.Node | None, keys: tuple[str, ...]
+) -> Iterator[tuple[yaml.ScalarNode, tuple[str, ...]]]:
+    """Yields the strings that are values, each with the keys that lead to it."""
+    if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
+        yield node, keys
+    elif isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            yield from _texts(one, keys)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _texts(value, (*keys, str(key.value)))
+
+
+def _is_plain(text: str) -> bool:
+    """Returns whether a text needs no quotes, in lists and mappings of both styles."""
+    if text != text.strip() or "\n" in text:
+        return False
+    try:
+        return yaml.safe_load(f"- {text}") == [text] and yaml.safe_load(f"[{text}]") == [text]
+    except yaml.YAMLError:
+        return False
+
+
+def _block(raw: str, text: str) -> str:
+    """Returns a block whose lines are those of a text, indented as the lines of another one."""
+    head, _, rest = raw.partition("\n")
+    indent = re.match(r"\n*([ ]*)", rest)
+    behind = rest[len(rest.rstrip(" \r\n")) :]
+    space = indent[1] if indent else ""
+    lines = [space + line if line else "" for line in text.rstrip("\n").split("\n")]
+    return head.replace(">", "|") + "\n" + "\n".join(lines) + behind

@@ -1,0 +1,50 @@
+"""Translation memory: the same texts, their contexts and plural forms."""
+
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.files.memory import Memory
+
+HEADER = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=n==1 ? 0 : n<5 ? 1 : 2;\\n"\n\n'
+KNOWN = HEADER + (
+    'msgid "open"\nmsgstr "öffnen"\n\n'
+    'msgctxt "state"\nmsgid "open"\nmsgstr "offen"\n\n'
+    '#, fuzzy\nmsgid "close"\nmsgstr "zu"\n\n'
+    'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "x"\nmsgstr[1] "y"\nmsgstr[2] "z"\n'
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    (tmp_path / "old.po").write_text(KNOWN, encoding="utf-8")
+    return Memory([tmp_path / "old.po"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "written", "count"),
+    [
+        ('msgid "open"\nmsgstr ""', '"öffnen"', 1),
+        ('msgctxt "state"\nmsgid "open"\nmsgstr ""', '"offen"', 1),
+        ('msgctxt "new"\nmsgid "open"\nmsgstr ""', '"öffnen"', 1),
+        # Somebody must look at it first.
+        ('msgid "close"\nmsgstr ""', '"CLOSE"', 0),
+        (
+            'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""',
+            '"x"\nmsgstr[1] "y"\nmsgstr[2] "z"',
+            1,
+        ),
+    ],
+)
+def test_what_is_known_is_used(entry, written, count, memory: Memory, translated) -> None:
+    outcome = translated("new.po", HEADER + entry + "\n", memory=memory)
+    assert outcome.data.decode().endswith(written + "\n")
+    assert outcome.remembered == count
+    assert (b"fuzzy" in outcome.data) == (count == 0)
+
+
+def test_a_file_without_translations_is_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "texts.json"
+    path.write_text('{"a": "b"}')
+    with pytest.raises(ValueError, match="texts.json holds no translation that a memory could use"):
+        Memory([path])
