@@ -41,15 +41,16 @@ class CommandParser:
     Args:
         command: The subcommand's name, for the usage line.
         summary: What the subcommand does, shown on top of the help.
+        prints_config: Whether `--print-config` prints the options that are parsed, and ends.
 
     Attributes:
         command: The subcommand's name, for the usage line.
     """
 
-    def __init__(self, command: str, summary: str) -> None:
+    def __init__(self, command: str, summary: str, *, prints_config: bool = True) -> None:
         self.command = command
         self._types: dict[str, Any] = {}
-        self._flags = ["--config", "--print-config", "--help"]
+        self._flags = ["--config", "--help", *(["--print-config"] if prints_config else [])]
         self._positionals: set[str] = set()
         self._usage: list[str] = []
         self._parser = ArgumentParser(
@@ -59,7 +60,7 @@ class CommandParser:
             formatter_class=_HelpFormatter,
             exit_on_error=False,
             allow_abbrev=False,
-            print_config="--print-config",
+            print_config="--print-config" if prints_config else None,
         )
         self._parser.add_argument(
             "--config", action="config", metavar="YAML", help="Read options from this YAML file."
@@ -141,6 +142,10 @@ class CommandParser:
             return self._parser.parse_args(list(arguments))
         except ArgumentError as error:
             raise UsageError(self._explain(str(error), arguments)) from error
+
+    def written(self, options: Namespace) -> str:
+        """Returns parsed options as the YAML that `--config` reads."""
+        return self._parser.dump(options)
 
     def given(
         self, arguments: Sequence[str], options_class: type, *, skip: Sequence[str] = ()

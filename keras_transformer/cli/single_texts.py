@@ -86,7 +86,7 @@ def train_on_texts(
     recipe: Recipe,
     overrides: dict[str, Any],
 ) -> Any:
-    """Reads the text, trains and returns the model.
+    """Reads the text, trains and returns Keras's history.
 
     Args:
         given: The parsed flags.
@@ -148,8 +148,8 @@ def train_on_texts(
         recipe=recipe,
         text_options=text_options,
         resume=run.resume,
-        dry_run=run.dry_run,
-    ).model
+        **run.trial(),
+    )
 
 
 def _refuse_other_data(given: Namespace, task: str) -> None:

@@ -1,7 +1,8 @@
 """`keras-transformer train`: trains a model on text and writes a run directory."""
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -61,19 +62,44 @@ _LABELLED = dict.fromkeys(
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
-    given = build_parser().parse(arguments)
+    parser = build_parser()
+    given = parser.parse(arguments)
     limit_threads(read_fields(given, ThreadOptions).threads)
     run = read_fields(given, RunOptions)
-    model = _translation(given, run) if run.task == "translation" else _on_texts(given, run)
+    train = _translation if run.task == "translation" else _on_texts
+    # Standard output holds the YAML alone.
+    with redirect_stdout(sys.stderr) if run.print_config else nullcontext():
+        history = train(given, run)
+    if run.print_config:
+        _settle(given, history.params)
+        print(parser.written(given), end="")
+        return 0
     if run.dry_run:
         print("nothing was written: run the command without --dry-run to train")
         return 0
-    print(f"trained model: {run.output / 'model.keras'} ({model.count_params():,} parameters)")
+    size = history.model.count_params()
+    print(f"trained model: {run.output / 'model.keras'} ({size:,} parameters)")
     return 0
 
 
+def _settle(given: Namespace, planned: dict[str, Any]) -> None:
+    """Gives the flags that were left open the values that a planned run has."""
+    given.print_config = False
+    for name, value in planned["options"].items():
+        if name in given:
+            given[name] = value
+    config = planned["config"]
+    for name, value in given.model.items():
+        if value is None:
+            given.model[name] = config.get(name)
+    sizes = {size for name, size in config.items() if name.endswith("vocab_size")}
+    if given.data != "prepared" and not (given.tokenizer or given.init or given.init_decoder):
+        # Two vocabularies of which one has fewer pieces are asked for by the larger number.
+        given.vocab_size = max(sizes)
+
+
 def _translation(given: Namespace, run: RunOptions) -> Any:
-    """Trains on parallel text; returns the model."""
+    """Trains on parallel text; returns Keras's history."""
     data = read_fields(given, DataOptions)
     _refuse_text_flags(given, run)
     _refuse_vocabulary(data.data, run)
@@ -111,7 +137,7 @@ def _recipe(data: DataOptions, run: RunOptions) -> Recipe:
 
 
 def _on_texts(given: Namespace, run: RunOptions) -> Any:
-    """Trains on single texts; returns the model."""
+    """Trains on single texts; returns Keras's history."""
     _refuse_vocabulary(given.data, run)
     _refuse_fields_of_decoders(run)
     tokenizers = open_vocabularies(run.tokenizer)
@@ -226,8 +252,8 @@ def _train(
         options=options,
         recipe=recipe,
         resume=run.resume,
-        dry_run=run.dry_run,
-    ).model
+        **run.trial(),
+    )
 
 
 @contextmanager
@@ -273,7 +299,9 @@ def _refuse_vocabulary(data: str, run: RunOptions) -> None:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser("train", "Train a Transformer: on parallel, plain or labelled text.")
+    # What the recipe decides is printed, too, which takes the corpus.
+    summary = "Train a Transformer: on parallel, plain or labelled text."
+    parser = CommandParser("train", summary, prints_config=False)
     parser.add_fields(DataOptions, title="data", notes=_LABELLED)
     parser.add_fields(PlainText, title="single texts")
     parser.add_fields(TextOptions, title="what is made of plain text")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from keras_transformer.cli.flags.products import Products
 from keras_transformer.text.tokenizer import ModelType, check_vocab_size
@@ -82,6 +82,8 @@ class RunOptions:
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
         dry_run: Print the plan, with its minutes and memory from ten updates, and write nothing.
+        print_config: Print all options as YAML for --config, those that are left open with the
+            values that they have for this corpus, and write nothing.
     """
 
     output: Path
@@ -100,10 +102,17 @@ class RunOptions:
     products: Products = "auto"
     resume: bool = False
     dry_run: bool = False
+    print_config: bool = False
 
     def __post_init__(self) -> None:
         if self.vocab_size is not None:
             check_vocab_size(self.vocab_size)
+
+    def trial(self) -> dict[str, Any]:
+        """Returns the arguments of `train` that say whether it only plans, and how loudly."""
+        if self.print_config:
+            return {"dry_run": True, "verbose": 0}
+        return {"dry_run": self.dry_run}
 
     @property
     def whole_start(self) -> Path | None:

@@ -44,7 +44,7 @@ _FINE_TUNING: dict[str, Any] = {
     "rehearsal": "1 without general text",
 }
 # Fixed by the tokenizers, hence no flags of their own.
-VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids")
+VOCAB_FIELDS = ("source_vocab_size", "target_vocab_size", "special_ids", "marks")
 MODEL_FIELDS = {field.name for field in fields(TransformerConfig)} - set(VOCAB_FIELDS)
 
 

@@ -109,13 +109,14 @@ def train(
         resume: Whether to resume from the newest checkpoint in `directory`; if there is none,
             training starts from the beginning.
         dry_run: Whether to print the plan and to make ten updates, for its minutes and memory, and
-            to leave nothing behind.
+            to leave nothing behind. With `verbose=0` it only plans.
         callbacks: Additional Keras callbacks.
         verbose: As of Keras's `fit`; 0 prints nothing, the plan included.
 
     Returns:
         Keras's `History`: `history` has the figures of all rounds, those before a resumption
-        included, and `model` is the finished model, as saved in `model.keras`; None of a dry run.
+        included, and `model` is the finished model, as saved in `model.keras`. Of a dry run
+        `params` has the settled `options` and `config` instead, as `training.json` has them.
 
     Raises:
         FileExistsError: The directory holds a run already and `resume` is False, a finished model

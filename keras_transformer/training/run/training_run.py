@@ -354,20 +354,26 @@ def run_training(
     verbose: Verbose = "auto",
 ) -> keras.callbacks.History:
     """Trains from start to end; `train` describes the arguments and what is returned."""
-    if verbose == 0:
-        with contextlib.redirect_stdout(io.StringIO()):
-            return run_training(
-                task, directory, options, recipe, callbacks, resume=resume, dry_run=dry_run
-            )
-    if dry_run:
-        with tempfile.TemporaryDirectory() as scratch:
-            TrainingRun.open(
-                task, RunDirectory(Path(scratch)), options, recipe, resume=False
-            ).try_updates()
-        return keras.callbacks.History()
-    run = TrainingRun.open(task, directory, options, recipe, resume=resume)
-    run.fit(callbacks or [], _shown(verbose))
-    return run.finish()
+    quiet = contextlib.redirect_stdout(io.StringIO()) if verbose == 0 else contextlib.nullcontext()
+    with quiet:
+        if dry_run:
+            return _dry_run(task, options, recipe, tells=verbose != 0)
+        run = TrainingRun.open(task, directory, options, recipe, resume=resume)
+        run.fit(callbacks or [], _shown(verbose))
+        return run.finish()
+
+
+def _dry_run(
+    task: Task, options: TrainOptions, recipe: Recipe, *, tells: bool
+) -> keras.callbacks.History:
+    """Plans a run; returns what it would record as a history's `params`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = TrainingRun.open(task, RunDirectory(Path(scratch)), options, recipe, resume=False)
+        if tells:
+            run.try_updates()
+    planned = keras.callbacks.History()
+    planned.set_params({name: run.record[name] for name in ("options", "config")})
+    return planned
 
 
 def _shown(verbose: Verbose) -> int:
