@@ -17,6 +17,7 @@ from keras_transformer.decoding.hypotheses import (
     take_hypotheses,
     write_tokens,
 )
+from keras_transformer.decoding.phrases import continuations_with_phrases
 from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.tensors import Tensor
 
@@ -25,7 +26,7 @@ def advance_beams(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
     """Returns the state after one more token."""
-    beams = options.beam_size
+    beams = state.ids.shape[1]
     newest = newest_ids(state, stepper.special_ids.decoder_start)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
@@ -38,8 +39,15 @@ def advance_beams(
         sentences.prompt_lengths,
         sentences.slots,
         sentences.limits,
+        sentences.phrases is not None,
     )
-    totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
+    if sentences.phrases is None:
+        totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
+    else:
+        eos = stepper.special_ids.eos
+        totals, parents, tokens = continuations_with_phrases(
+            state, log_probs, sentences, options, eos
+        )
     length = state.step + 1
     counted = counted_length(length, sentences)
     exponents = sentences.length_penalties
@@ -52,7 +60,7 @@ def advance_beams(
     may_finish = ended & (ops.arange(2 * beams) < beams) & ~state.done[:, None]
     state = _finish(state, hypotheses, totals, may_finish, penalty)
 
-    totals, kept = ops.top_k(ops.where(ended, IMPOSSIBLE, totals), beams)
+    totals, kept = _first_open(totals, ended, beams, is_sorted=sentences.phrases is None)
     open_ids = take_hypotheses(hypotheses, kept)
     parents = take_hypotheses(parents, kept)
     limits = options.max_length if sentences.limits is None else sentences.limits
@@ -64,7 +72,7 @@ def advance_beams(
         step=length,
         ids=open_ids,
         log_probabilities=totals,
-        done=_find_done(state, totals[:, 0], length, sentences, options),
+        done=_find_done(state, _best(totals, sentences), length, sentences, options),
         model=keras.tree.map_structure(lambda part: ops.take(part, rows, axis=0), model),
     )
 
@@ -92,6 +100,22 @@ def _best_continuations(
     totals = ops.reshape(state.log_probabilities[:, :, None] + log_probs, (-1, beams * vocabulary))
     totals, places = ops.top_k(totals, count)
     return totals, places // vocabulary, places % vocabulary
+
+
+def _first_open(
+    totals: Tensor, ended: Tensor, beams: int, *, is_sorted: bool
+) -> tuple[Tensor, Tensor]:
+    """Returns the totals of the first continuations that go on, and their places: `(batch, K)`."""
+    if is_sorted:
+        return ops.top_k(ops.where(ended, IMPOSSIBLE, totals), beams)
+    count = totals.shape[1]
+    _, kept = ops.top_k(ops.where(ended, -count, -ops.arange(count, dtype="int32")), beams)
+    return ops.take_along_axis(ops.where(ended, IMPOSSIBLE, totals), kept, 1), kept
+
+
+def _best(totals: Tensor, sentences: Sentences) -> Tensor:
+    """Returns the best open log-probability of each sentence."""
+    return totals[:, 0] if sentences.phrases is None else ops.max(totals, axis=1)
 
 
 def _finish(

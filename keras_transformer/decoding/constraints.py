@@ -32,6 +32,7 @@ def next_log_probs(
     prompt_lengths: Tensor | None = None,
     slots: Tensor | None = None,
     limits: Tensor | None = None,
+    has_phrases: bool = False,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 
@@ -45,6 +46,8 @@ def next_log_probs(
         prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt; none if None.
         slots: bool `(batch, N)`, which slots each source has; none if None.
         limits: int32 `(batch,)`, the longest translation of each; `max_length` for all if None.
+        has_phrases: Whether the slots of sources are among phrases that the search looks for, so
+            that here they do not delay the end.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token
@@ -63,7 +66,9 @@ def next_log_probs(
     if special_ids.slots:
         most = options.max_length if limits is None else ops.repeat(limits, beams)
         asked = None if slots is None else ops.repeat(slots, beams, axis=0)
-        forbidden = _forbidden_by_slots(allowed, generated, step, most, asked, special_ids)
+        forbidden = _forbidden_by_slots(
+            allowed, generated, step, most, asked, special_ids, not has_phrases
+        )
         allowed = ops.where(forbidden, IMPOSSIBLE, allowed)
     forced = _forced(step, options, prefixes, beams, prompt_lengths)
     if forced is not None:
@@ -83,7 +88,7 @@ def _penalize(logits: Tensor, generated: Tensor, step: Tensor, penalty: float) -
     tokens = ops.where(old, generated, generated[:, :1])
     values = ops.take_along_axis(logits, tokens, axis=1)
     penalized = ops.where(values > 0, values / penalty, values * penalty)
-    return _write(logits, tokens, ops.where(step > 0, penalized, values))
+    return write(logits, tokens, ops.where(step > 0, penalized, values))
 
 
 def _forbid(
@@ -108,11 +113,11 @@ def _forbid(
     size = options.no_repeat_ngram_size
     if size > 0:
         tokens = _repeating(generated, step, size, special_ids.pad)
-        log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
+        log_probs = write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
     longer = sorted((row for row in options.banned_sequences if len(row) > 1), key=len)
     for _, rows in groupby(longer, key=len):
         tokens = _completing(generated, step, np.array(list(rows), np.int32), special_ids.pad)
-        log_probs = _write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
+        log_probs = write(log_probs, tokens, ops.full_like(tokens, IMPOSSIBLE, dtype="float32"))
     return log_probs
 
 
@@ -144,8 +149,8 @@ def _newest(generated: Tensor, step: Tensor, count: int) -> Tensor:
     return ops.take(generated, ops.maximum(places, 0), axis=1)
 
 
-def _write(rows: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
-    """Sets `rows[i, tokens[i, j]]` to `values[i, j]`."""
+def write(rows: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
+    """Returns rows in which `rows[i, tokens[i, j]]` is `values[i, j]`."""
     numbers = ops.broadcast_to(ops.arange(ops.shape(tokens)[0])[:, None], ops.shape(tokens))
     places = ops.reshape(ops.stack([numbers, tokens], axis=-1), (-1, 2))
     return ops.scatter_update(rows, places, ops.reshape(values, (-1,)))
@@ -187,6 +192,7 @@ def _forbidden_by_slots(
     limits: Tensor,
     asked: Tensor | None,
     special_ids: SpecialIds,
+    forces: bool,
 ) -> Tensor:
     """Returns what the slots of the sources forbid: bool `(rows, vocabulary)`.
 
@@ -201,6 +207,7 @@ def _forbidden_by_slots(
         limits: int32, the longest translation: a scalar, or `(rows,)`.
         asked: bool `(rows, N)`, which slots the source of each row has; None for none.
         special_ids: Ids of the vocabulary that are not text, and its slots.
+        forces: Whether they are forced; if not, only the others are forbidden.
     """
     slots = np.array(special_ids.slots, np.int32)
     vocabulary = np.arange(log_probs.shape[-1])
@@ -215,6 +222,8 @@ def _forbidden_by_slots(
     places[slots] = np.arange(len(slots))
     is_left = ops.take(ops.pad(left, [[0, 0], [0, 1]]), places, axis=1)  # [rows, vocabulary]
     is_other = ~np.isin(vocabulary, slots)
+    if not forces:
+        return ~(is_left | is_other)
     best = ops.max(ops.where(is_left | is_other, log_probs, -np.inf), axis=1)
     would_end = log_probs[:, special_ids.eos] >= best
     only = (counts > 0) & (would_end | (limits - step <= counts))

@@ -61,6 +61,8 @@ class Sentences(NamedTuple):
             after them.
         slots: bool `(batch, N)`, which slots of the vocabulary each source has, none if None: a
             translation has the same, each once.
+        phrases: int32 `(batch, phrases, forms, length)`, what each output must hold, one form of
+            each phrase, padded with -1; none if None.
     """
 
     limits: Tensor | None = None
@@ -70,26 +72,38 @@ class Sentences(NamedTuple):
     uniforms: Tensor | None = None
     prompt_lengths: Tensor | None = None
     slots: Tensor | None = None
+    phrases: Tensor | None = None
 
 
 class SearchState(NamedTuple):
-    """Everything that changes from step to step; K hypotheses per sentence."""
+    """Everything that changes from step to step; K open hypotheses per sentence, and as many
+    finished ones but where phrases are searched for.
+    """
 
     step: Tensor  # () tokens generated so far
     ids: Tensor  # (batch, K, length) open hypotheses
-    log_probabilities: Tensor  # (batch, K), best first in a beam
-    finished_ids: Tensor  # (batch, K, length)
-    finished_log_probabilities: Tensor  # (batch, K)
-    finished_scores: Tensor  # (batch, K), best first in a beam
+    log_probabilities: Tensor  # (batch, K), best first in a beam without phrases
+    finished_ids: Tensor  # (batch, kept, length)
+    finished_log_probabilities: Tensor  # (batch, kept)
+    finished_scores: Tensor  # (batch, kept), best first in a beam
     done: Tensor  # (batch,)
     model: Any
 
 
 def start(
-    stepper: Stepper, batch: Tensor, length: int, sentences: Sentences, options: SearchOptions
+    stepper: Stepper,
+    batch: Tensor,
+    length: int,
+    sentences: Sentences,
+    options: SearchOptions,
+    open_hypotheses: int | None = None,
 ) -> SearchState:
-    """Returns the state before the first token; only the first hypothesis of a beam is possible."""
-    rows = options.rows_per_sentence
+    """Returns the state before the first token; only the first hypothesis of a beam is possible.
+
+    There are `open_hypotheses` in a beam, as many as are kept if None.
+    """
+    kept = options.rows_per_sentence
+    rows = open_hypotheses or kept
     ids = ops.full((batch, rows, length), stepper.special_ids.pad, dtype="int32")
     impossible = ops.full((batch, rows), IMPOSSIBLE, dtype="float32")
     first = ops.cast(ops.arange(rows) < (rows if options.sample else 1), "float32")
@@ -98,9 +112,9 @@ def start(
         step=ops.zeros((), "int32"),
         ids=ids,
         log_probabilities=impossible * (1 - first),
-        finished_ids=ids,
-        finished_log_probabilities=impossible,
-        finished_scores=impossible,
+        finished_ids=ids[:, :kept],
+        finished_log_probabilities=impossible[:, :kept],
+        finished_scores=impossible[:, :kept],
         done=done,
         model=stepper.start(batch * rows, length),
     )

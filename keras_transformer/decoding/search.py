@@ -50,6 +50,7 @@ def search(
     sentences: Sentences | None = None,
     advance: Callable[[SearchState], SearchState] | None = None,
     ended: Callable[[SearchState], Tensor] | None = None,
+    open_hypotheses: int | None = None,
 ) -> SearchResult:
     """Finds the best translations of a batch of sentences, or draws samples.
 
@@ -65,6 +66,8 @@ def search(
             length of the buffers if None.
         ended: Tells after each token which open hypotheses end there, bool `(batch, K)`: stops,
             which no graph can look for, so that the search runs step by step. None for none.
+        open_hypotheses: How many hypotheses of a sentence are extended side by side; as many as
+            `options` keep if None.
 
     Returns:
         The `options.num_hypotheses` best of each sentence, or its samples.
@@ -77,7 +80,7 @@ def search(
         raise ValueError("sample=True needs random numbers: give Sentences(uniforms=...).")
     advance = advance or (lambda state: advance_one(stepper, state, sentences, options))
     first, *longer = _stages(options.max_length)
-    state = start(stepper, batch, first, sentences, options)
+    state = start(stepper, batch, first, sentences, options, open_hypotheses)
     for length in (first, *longer):
         if length > first:
             state = grow(stepper, state, length)

@@ -28,7 +28,7 @@ class BeamSearch:
     """Searches one batch; `run` may be called once.
 
     S is the number of sentences still in the batch, W the beams of each: `request.beams` before the
-    first token, then `beam_size`.
+    first token, then `request.open_hypotheses`.
 
     Args:
         steps: The decoder, with one row a sentence.
@@ -38,6 +38,8 @@ class BeamSearch:
     def __init__(self, steps: Steps, request: SearchRequest) -> None:
         self._steps = steps
         self._options = request.options
+        # W once there is a token.
+        self._size = request.open_hypotheses
         self._constraints = Constraints(request)
         self._eos = request.special_ids.eos
         self._limits = np.asarray(request.limits)
@@ -98,7 +100,7 @@ class BeamSearch:
         """
         if self._constraints.need_logits(self._step):
             return *self._from_logits(self._steps.logits(self._ids.ravel())), True
-        return self._allowed(self._best(2 * self._options.beam_size + SPARE))
+        return self._allowed(self._best(2 * self._size + SPARE))
 
     def _allowed(self, best: Best) -> tuple[Values, Ids, Ids, bool]:
         """Does as `_continuations`, given the best of all tokens."""
@@ -113,7 +115,7 @@ class BeamSearch:
             return *self._from_logits(self._steps.logits_again(self._ids.ravel())), True
         if forbids or slots.last >= 0:
             struck = np.isneginf(best.values)
-            if struck.sum(axis=1).max() > SPARE + self._options.beam_size * (
+            if struck.sum(axis=1).max() > SPARE + self._size * (
                 not self._constraints.may_end(step)
             ):
                 return *self._from_logits(self._steps.logits_again(self._ids.ravel())), True
@@ -127,7 +129,7 @@ class BeamSearch:
 
     def _best(self, count: int) -> Best:
         """Returns the candidates of the next step, or of a later one, up to which it goes on."""
-        ids, size = self._ids.ravel(), self._options.beam_size
+        ids, size = self._ids.ravel(), self._size
         free = self._constraints.free_steps(self._step)
         if not free or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
@@ -146,7 +148,7 @@ class BeamSearch:
 
         It stands behind what went on.
         """
-        size = self._options.beam_size
+        size = self._size
         ended = before.ids[:, :, size:] == self._eos
         for step, row, rank in zip(*ended.nonzero(), strict=True):
             if not self._done[row]:
@@ -171,11 +173,9 @@ class BeamSearch:
 
     def _from_logits(self, logits: Values) -> tuple[Values, Ids, Ids]:
         """As `_continuations`, under constraints that concern every token."""
-        sentences, beams = self._totals.shape
-        history = self._histories().reshape(sentences * beams, self._step)
-        log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
-        totals = log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
-        values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._options.beam_size)
+        totals = self._constrained(logits)
+        sentences = len(totals)
+        values, places = top_candidates(totals.reshape(sentences, -1), 2 * self._size)
         vocabulary = logits.shape[1]
         return (
             values,
@@ -183,11 +183,18 @@ class BeamSearch:
             (places // vocabulary).astype(np.int32),
         )
 
+    def _constrained(self, logits: Values) -> Values:
+        """Returns the totals behind each token: `(S, W, vocabulary)`."""
+        sentences, beams = self._totals.shape
+        history = self._histories().reshape(sentences * beams, self._step)
+        log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
+        return log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
+
     def _sort_out(
         self, totals: Values, tokens: Ids, parents: Ids, length: int
     ) -> tuple[Values, Ids, Ids]:
         """Finishes what ends among the best W; returns the best W of the 2 W that do not end."""
-        size = self._options.beam_size
+        size = self._size
         totals, tokens, parents = (
             totals[:, : 2 * size],
             tokens[:, : 2 * size],
@@ -206,8 +213,8 @@ class BeamSearch:
         return take_beams(totals, order), take_beams(tokens, order), take_beams(parents, order)
 
     def _extend(self, totals: Values, tokens: Ids, parents: Ids) -> None:
-        """Adds a token to each of the hypotheses that go on: the first `beam_size`."""
-        size = self._options.beam_size
+        """Adds a token to each of the hypotheses that go on: the first W."""
+        size = self._size
         self._totals = _fill(totals, size, -np.inf)
         self._ids = _fill(tokens, size, 0)
         self._said.append(self._ids)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.options import SearchOptions, length_penalty
+from keras_transformer.search.phrases import Phrases, open_hypotheses
 from keras_transformer.search.stops import Stops
 
 Ids = npt.NDArray[np.int32]
@@ -208,6 +209,7 @@ class SearchRequest:
         with_scores: Whether scores are wanted; greedy search is faster without them.
         stops: What ends texts beside eos; None for nothing.
         sources: Ids of each sentence's source, whose slots its translation has; empty for none.
+        phrases: What each output must hold, as `check_phrases` returns it; empty for nothing.
     """
 
     options: SearchOptions
@@ -223,6 +225,13 @@ class SearchRequest:
     with_scores: bool = True
     stops: Stops | None = None
     sources: Sequence[Sequence[int]] = ()
+    phrases: Sequence[Phrases] = ()
+
+    @property
+    def open_hypotheses(self) -> int:
+        """Hypotheses of each sentence that beam search keeps open."""
+        own = (open_hypotheses(phrases, self.options) for phrases in self.phrases)
+        return max(own, default=self.options.beam_size)
 
     def prompted(self) -> Rows:
         """Returns how many tokens of each sentence are a prompt: `(sentences,)`."""

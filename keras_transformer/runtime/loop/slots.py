@@ -27,6 +27,8 @@ class SlotConstraint:
     def __init__(self, request: SearchRequest) -> None:
         self._ids = np.array(request.special_ids.slots, np.int32)  # [N]
         self._eos = request.special_ids.eos
+        # Where phrases are searched for, the slots of sources are among them.
+        self._forces = not request.phrases
         self._limits = np.asarray(request.limits)  # [S]
         self._asked = np.zeros((len(request.limits), len(self._ids)), bool)  # [S, N]
         for row, source in zip(self._asked, request.sources, strict=False):
@@ -85,6 +87,8 @@ class SlotConstraint:
         """Sets the log-probabilities `(rows, vocabulary)` of forbidden tokens to -inf."""
         left = self._left(history, sentences)
         log_probs[:, self._ids] = np.where(left, log_probs[:, self._ids], -np.inf)
+        if not self._forces:
+            return
         counts = left.sum(axis=1)
         would_end = log_probs[:, self._eos] >= log_probs.max(axis=1)
         room = self._limits[sentences] - history.shape[1]
