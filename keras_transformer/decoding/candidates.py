@@ -23,9 +23,9 @@ def with_seed(options: SearchOptions) -> SearchOptions:
     return options
 
 
-def without_stops(options: SearchOptions) -> SearchOptions:
-    """Returns the options of a graph, which looks for no stops."""
-    return dataclasses.replace(options, stop=(), stop_tokens=())
+def without_texts(options: SearchOptions) -> SearchOptions:
+    """Returns the options of a graph, which looks for no stops and takes phrases as an input."""
+    return dataclasses.replace(options, require=(), stop=(), stop_tokens=())
 
 
 def candidates_of(

@@ -17,7 +17,7 @@ from keras_transformer.decoding.candidates import (
     candidates_of,
     strip,
     with_seed,
-    without_stops,
+    without_texts,
 )
 from keras_transformer.decoding.constraints import slots_in
 from keras_transformer.decoding.hypotheses import SearchState, Sentences
@@ -39,6 +39,12 @@ from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
 from keras_transformer.search.model_limits import HypothesisSize, IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
+from keras_transformer.search.phrases import (
+    Phrases,
+    by_open_hypotheses,
+    open_hypotheses,
+    phrase_table,
+)
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops
 from keras_transformer.tensors import Tensor
@@ -59,12 +65,26 @@ class SearchTask:
         prefixes: Ids that each result begins with; None for none.
         sources: Ids of each source, its end included; None for a decoder alone, whose prefixes are
             prompts.
+        phrases: What each result must hold; empty for nothing in any.
     """
 
     options: SearchOptions
     limits: list[int] | None
     prefixes: IdRows | None
     sources: list[list[int]] | None = None
+    phrases: Sequence[Phrases] = ()
+
+    def groups(self, lengths: dict[int, int]) -> list[dict[int, int]]:
+        """Returns the places of rows that keep as many open hypotheses, with these lengths."""
+        if not any(self.phrases):
+            return [lengths]
+        alike = by_open_hypotheses(self.phrases, self.options)
+        return [{place: lengths[place] for place in own if place in lengths} for own in alike]
+
+    def open_hypotheses(self, places: Sequence[int]) -> int | None:
+        """Returns how many hypotheses with phrases such rows keep open; None without phrases."""
+        own = [self.phrases[place] for place in places] if self.phrases else []
+        return open_hypotheses(own[0], self.options) if any(own) else None
 
     def begun(self, place: int) -> int:
         """Returns how many tokens of a row's result are its prompt."""
@@ -82,6 +102,8 @@ class SearchTask:
             given["prefixes"] = pad([[*self.prefixes[place], -1] for place in places], -1)
         if self.sources is None:
             given["prompt_lengths"] = np.array([self.begun(place) for place in places], np.int32)
+        if self.open_hypotheses(places):
+            given["phrases"] = phrase_table([self.phrases[place] for place in places])
         options = self.options
         if options.sample and options.seed is not None:
             given["uniforms"] = np.array(
@@ -104,7 +126,7 @@ class SearchTask:
         the search all the same.
         """
         # Only the random numbers, an input, depend on seed and place.
-        options = dataclasses.replace(without_stops(self.options), seed=None, first_place=0)
+        options = dataclasses.replace(without_texts(self.options), seed=None, first_place=0)
         if self.sources is not None or self.limits is None:
             return options
         length, longest = FIRST_STAGE, max(self.limits[place] for place in places)
@@ -155,10 +177,10 @@ class SearchingEngine:
         """
         results: dict[int, list[Candidate]] = {}
         stops = stops or task.options.stops()
-        for places in batches(lengths, self._batch_tokens, task.options.rows_per_sentence):
+        for places in self._batches(task, lengths):
             options, inputs = task.graph_options(places), task.inputs(places, self._special_ids.pad)
             if stops is None:
-                found = self._search(options, inputs)(inputs)
+                found = self._search(options, inputs, task.open_hypotheses(places))(inputs)
             else:
                 begins = [task.prefixes[place] if task.prefixes else [] for place in places]
                 steps, sentences, advance = self._start(options, inputs)
@@ -169,6 +191,12 @@ class SearchingEngine:
                 candidates = [one._replace(ids=one.ids[begun:]) for one in row]
                 results[place] = candidates or [NOTHING_FOUND]
         return results
+
+    def _batches(self, task: SearchTask, lengths: dict[int, int]) -> Iterator[list[int]]:
+        """Yields the places of the rows that share a batch."""
+        for own in task.groups(lengths):
+            rows = task.open_hypotheses(list(own)) or task.options.rows_per_sentence
+            yield from batches(own, self._batch_tokens, rows)
 
     def _tokens(self, task: SearchTask) -> Iterator[int]:
         """Yields the tokens of the one row: calls a graph of one step for each.
@@ -183,15 +211,18 @@ class SearchingEngine:
                 said = int(state.step)
         yield from strip(np.array(state.finished_ids[0, 0]), self._special_ids)[said:]
 
-    def _search(self, options: SearchOptions, names: Iterable[str]) -> Any:
+    def _search(
+        self, options: SearchOptions, names: Iterable[str], open_hypotheses: int | None
+    ) -> Any:
         """Returns the search as a graph, traced once for each set of options and inputs."""
-        key = (options, *names)
+        key = (options, open_hypotheses, *names)
         if key not in self._searches:
 
             def run(inputs: dict[str, Tensor]) -> Found:
                 [first, *_] = inputs.values()
                 steps, sentences, advance = self._start(options, inputs)
-                return _outputs(steps, tf.shape(first)[0], options, sentences, advance)
+                count = tf.shape(first)[0]
+                return _outputs(steps, count, options, sentences, advance, None, open_hypotheses)
 
             specs = _input_specs(options)
             self._searches[key] = as_graph(run, {name: specs[name] for name in names})
@@ -247,9 +278,10 @@ class KerasEngine(SearchingEngine):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`; always computes the scores."""
-        task = self._task(sources, options, prefixes)
+        task = self._task(sources, options, prefixes, phrases)
         lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
         found = self._candidates(task, lengths, stops)
         return [found.get(place, [EMPTY]) for place in range(len(sources))]
@@ -278,13 +310,20 @@ class KerasEngine(SearchingEngine):
         found = run_in_batches(lengths, self._batch_tokens, run)
         return [states[:length] for states, length in zip(found, lengths, strict=True)]
 
-    def _task(self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None) -> SearchTask:
+    def _task(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None,
+        phrases: Sequence[Phrases] = (),
+    ) -> SearchTask:
         options, limits, begins = self.limits.check_search(sources, options, prefixes)
         return SearchTask(
             with_seed(options),
             limits if options.max_length_ratio is not None else None,
             begins if any(begins) else None,
             self._ended(sources),
+            self.limits.check_phrases(phrases, sources, options, limits, begins),
         )
 
     def _ended(self, sources: IdRows) -> list[list[int]]:
@@ -317,10 +356,13 @@ class KerasGenerationEngine(SearchingEngine):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; always computes the scores."""
-        checked = check_prompts(self.config, prompts, options)
-        task = SearchTask(with_seed(options), checked.limits, checked.prompts)
+        checked = check_prompts(self.config, prompts, options, phrases)
+        task = SearchTask(
+            with_seed(options), checked.limits, checked.prompts, phrases=checked.phrases
+        )
         found = self._candidates(task, dict(enumerate(checked.limits)), stops)
         return [found[place] for place in range(len(checked.prompts))]
 
@@ -392,5 +434,6 @@ def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
         "limits": numbers,
         "prompt_lengths": numbers,
         "prefixes": ROWS,
+        "phrases": tf.TensorSpec((None, None, None, None), tf.int32),
         "uniforms": tf.TensorSpec((None, options.num_hypotheses, None), tf.float64),
     }

@@ -199,12 +199,12 @@ class SharedSteps:
         options = dataclasses.replace(options, seed=None, first_place=0)
         given = {name: part for name, part in sentences._asdict().items() if part is not None}
         read = () if source is None else (source,)
-        key = (options, *given)
 
         def run(read: tuple[Any, ...], given: dict[str, Tensor], state: SearchState) -> SearchState:
             return advance_one(self.stepper(*read), state, Sentences(**given), options)
 
         def advance(state: SearchState) -> SearchState:
+            key = (options, state.ids.shape[1], *given)
             if key not in self._graphs:
                 specs = [tf.nest.map_structure(_spec_of_input, part) for part in (read, given)]
                 specs.append(tf.nest.map_structure(_spec_of_state, state))

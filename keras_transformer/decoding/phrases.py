@@ -1,4 +1,6 @@
-"""One step of beam search for outputs that hold phrases, by dynamic beam allocation in `keras.ops`."""
+"""One step of beam search for outputs that hold phrases, by dynamic beam allocation in
+`keras.ops`.
+"""
 
 from keras import ops
 
@@ -8,7 +10,7 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrase_banks import Arrays, Continued, best_in_banks, reached
 from keras_transformer.tensors import Tensor
 
-_TENSORS = Arrays(ops, ops.top_k, IMPOSSIBLE)
+TENSORS = Arrays(ops, ops.top_k, IMPOSSIBLE)
 
 
 def continuations_with_phrases(
@@ -40,7 +42,7 @@ def continuations_with_phrases(
     limits = options.max_length if sentences.limits is None else sentences.limits
     held = reached(ops, sentences.phrases, state.ids, begins, state.step)
     return best_in_banks(
-        _TENSORS,
+        TENSORS,
         held,
         (ops.reshape(values, shape), ops.reshape(tokens, shape)),
         spoken,

@@ -13,6 +13,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.search.model_limits import HypothesisSize, IdRows
 from keras_transformer.search.named_ids import check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.phrases import Phrases, check_phrases
 from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import check_text_ids, check_vocabulary
 
@@ -39,6 +40,7 @@ class GenerationEngine(Protocol):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """Returns each prompt's continuations, best first, or its samples in order.
 
@@ -47,6 +49,7 @@ class GenerationEngine(Protocol):
             options: The search's options.
             with_scores: Whether scores are needed; an engine may be faster without them.
             stops: What ends texts beside eos; None to look for `stop_tokens` alone.
+            phrases: What the new tokens of each row must hold; empty for nothing.
 
         Returns:
             Candidates of each prompt, new tokens alone: fewer than `num_hypotheses` if fewer are
@@ -136,10 +139,12 @@ class CheckedPrompts:
     Attributes:
         prompts: Ids of each prompt, plain integers.
         limits: Most tokens of each, prompt and eos included.
+        phrases: What the new tokens of each must hold; empty for nothing.
     """
 
     prompts: list[list[int]]
     limits: list[int]
+    phrases: Sequence[Phrases] = ()
 
 
 def check_generation(options: SearchOptions) -> None:
@@ -156,12 +161,17 @@ def check_generation(options: SearchOptions) -> None:
             )
 
 
-def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions) -> CheckedPrompts:
+def check_prompts(
+    config: DecoderConfig,
+    prompts: IdRows,
+    options: SearchOptions,
+    phrases: Sequence[Phrases] = (),
+) -> CheckedPrompts:
     """Checks what a search is asked for.
 
     Raises:
         NoRoomError: A prompt leaves no room for `min_length` new tokens.
-        ValueError: A prompt or an option does not fit the model.
+        ValueError: A prompt, a phrase or an option does not fit the model.
     """
     check_generation(options)
     special_ids, positions = config.special_ids, config.max_positions
@@ -173,10 +183,11 @@ def check_prompts(config: DecoderConfig, prompts: IdRows, options: SearchOptions
         check_text_ids(row, special_ids, special_ids.decoder_start, f"prompt {number}")
         if positions is not None and len(row) + options.min_length > positions:
             raise NoRoomError(number, len(row), options, positions)
-    longest = [len(row) + options.max_length for row in rows]
-    return CheckedPrompts(
-        rows, longest if positions is None else [min(one, positions) for one in longest]
-    )
+    limits = [len(row) + options.max_length for row in rows]
+    if positions is not None:
+        limits = [min(one, positions) for one in limits]
+    checked = check_phrases(phrases, options, limits, rows, config.vocab_size, special_ids)
+    return CheckedPrompts(rows, limits, checked)
 
 
 def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:

@@ -23,6 +23,7 @@ from keras_transformer.search.options import (
     length_penalty,
     search_options,
 )
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.suggestions import suggests_arguments
@@ -119,7 +120,13 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(ids, chosen, with_scores=False, stops=self._stops(chosen))
+        found = self._engine.search(
+            ids,
+            chosen,
+            with_scores=False,
+            stops=self._stops(chosen),
+            phrases=self._phrases(chosen, ids),
+        )
         return [
             "".join(self._write(chosen, prompt, row, best.ids, include_prompt)[0])
             for prompt, row, [best, *_] in zip(prompts, ids, found, strict=True)
@@ -159,7 +166,9 @@ class TextGenerator:
         stops = self._stops(chosen)
 
         def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
-            found = self._engine.search([ids[place] for place in places], options, stops=stops)
+            rows = [ids[place] for place in places]
+            phrases = self._phrases(chosen, rows)
+            found = self._engine.search(rows, options, stops=stops, phrases=phrases)
             return [
                 [
                     self._hypothesis(chosen, prompts[place], ids[place], one, include_prompt)
@@ -195,7 +204,11 @@ class TextGenerator:
         rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
         return self._engine.search(
-            rows, chosen, with_scores=return_scores, stops=self._stops(chosen)
+            rows,
+            chosen,
+            with_scores=return_scores,
+            stops=self._stops(chosen),
+            phrases=self._phrases(chosen, rows),
         )
 
     @suggests_arguments
@@ -229,9 +242,13 @@ class TextGenerator:
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
-        if chosen.looks_past_ends:
+        if chosen.looks_past_ends or chosen.require:
             [[best]] = self._engine.search(
-                [ids], chosen, with_scores=False, stops=self._stops(chosen)
+                [ids],
+                chosen,
+                with_scores=False,
+                stops=self._stops(chosen),
+                phrases=self._phrases(chosen, [ids]),
             )
             tokens: Iterator[int] = iter(best.ids)
         else:
@@ -321,6 +338,9 @@ class TextGenerator:
 
     def _stops(self, options: SearchOptions) -> Stops | None:
         return options.stops(self._text_ids.new_stream)
+
+    def _phrases(self, options: SearchOptions, prompts: IdRows) -> list[Phrases]:
+        return [self._text_ids.phrases(options.require)] * len(prompts)
 
     def _write(
         self,

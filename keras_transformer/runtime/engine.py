@@ -18,6 +18,7 @@ from keras_transformer.runtime.alignments import align
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches, plan_by_prefix
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
+from keras_transformer.runtime.loop.phrase_search import PhraseSearch
 from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
 from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, bytes_per_row
 from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
@@ -27,6 +28,12 @@ from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
 from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
+from keras_transformer.search.phrases import (
+    Phrases,
+    by_open_hypotheses,
+    open_hypotheses,
+    tokens_named,
+)
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment
@@ -49,18 +56,38 @@ class DecodedRows:
         prefixes: Ids that each row begins with; without sources they are prompts.
         limits: Most tokens of each row, prefix and eos included.
         sources: Ids of each row's source; None for decoders alone.
+        phrases: What each row must hold; empty for nothing in any.
     """
 
     options: SearchOptions
     prefixes: IdRows
     limits: Sequence[int]
     sources: IdRows | None = None
+    phrases: Sequence[Phrases] = ()
 
     @property
     def filled(self) -> list[int]:
         """The places of the rows to decode: all but those whose source is empty."""
         places = range(len(self.limits))
         return [place for place in places if self.sources is None or len(self.sources[place])]
+
+    def at(self, places: Sequence[int]) -> "DecodedRows":
+        """Returns the rows at some places, which hold phrases or hold none."""
+        phrases = [self.phrases[place] for place in places]
+        return DecodedRows(
+            options=self.options,
+            prefixes=[self.prefixes[place] for place in places],
+            limits=[self.limits[place] for place in places],
+            sources=None if self.sources is None else [self.sources[place] for place in places],
+            phrases=phrases if any(phrases) else (),
+        )
+
+    @property
+    def per_row(self) -> int:
+        """Hypotheses that are extended side by side for each row: the same for all of them."""
+        if self.phrases:
+            return open_hypotheses(self.phrases[0], self.options)
+        return self.options.rows_per_sentence
 
 
 class DecoderEngine:
@@ -125,13 +152,26 @@ class DecoderEngine:
         self, rows: DecodedRows, with_scores: bool, stops: Stops | None
     ) -> list[list[Candidate]]:
         """Returns each row's candidates; one whose source is empty has an empty one."""
+        if not any(rows.phrases):
+            return self._search_alike(rows, with_scores, stops)
+        found: dict[int, list[Candidate]] = {}
+        for places in by_open_hypotheses(rows.phrases, rows.options):
+            candidates = self._search_alike(rows.at(places), with_scores, stops)
+            found.update(zip(places, candidates, strict=True))
+        return [found[place] for place in range(len(rows.limits))]
+
+    def _search_alike(
+        self, rows: DecodedRows, with_scores: bool, stops: Stops | None
+    ) -> list[list[Candidate]]:
+        """Does as `_search`, for rows that keep as many hypotheses each."""
         filled, options = rows.filled, rows.options
         # One row is a batch, on all threads.
         division = Division(1, 1, self._graphs)
         if len(filled) > 1:
-            division = self._workers.divide(len(filled), options.rows_per_sentence)
-        opened = division.graphs.open(*self._reads, _step_graph(options, with_scores))
+            division = self._workers.divide(len(filled), rows.per_row)
+        opened = division.graphs.open(*self._reads, _step_graph(rows, with_scores))
         kind = BeamSearch if options.needs_beams else OneByOne
+        kind = PhraseSearch if rows.phrases else kind
         seed, stops = _seed(options), stops or options.stops()
 
         def decode(places: list[int]) -> list[list[Candidate]]:
@@ -155,7 +195,7 @@ class DecoderEngine:
         Raises:
             RuntimeError: The engine is closed; raised at once.
         """
-        opened = self._graphs.open(*self._reads, _step_graph(rows.options, with_scores=False))
+        opened = self._graphs.open(*self._reads, _step_graph(rows, with_scores=False))
         return self._tokens(opened, rows) if rows.filled else iter(())
 
     def _tokens(self, opened: Sessions, rows: DecodedRows) -> Iterator[int]:
@@ -194,7 +234,7 @@ class DecoderEngine:
             for places in plan_batches(
                 [lengths[place] for place in group],
                 batch_tokens=self._batch_tokens,
-                rows_per_sentence=rows.options.rows_per_sentence,
+                rows_per_sentence=rows.per_row,
                 memory=self._bound(division, [rows.limits[place] for place in group]),
                 workers=division.at_a_time,
                 least=division.least,
@@ -231,6 +271,7 @@ class DecoderEngine:
             with_scores=with_scores,
             stops=stops,
             sources=[] if rows.sources is None else [rows.sources[place] for place in places],
+            phrases=[rows.phrases[place] for place in places] if rows.phrases else [],
         )
 
     @contextmanager
@@ -239,12 +280,13 @@ class DecoderEngine:
     ) -> Iterator[tuple[DecoderSteps, SearchRequest]]:
         """Reads what a batch begins with; yields its decoder and what is left to do."""
         per_sentence, shortlist = self._given(opened, rows, request)
-        name = _step_graph(request.options, request.with_scores)
+        name = _step_graph(rows, request.with_scores)
         # The graph for plain greedy search has no logits.
         full = "greedy_scores" if name == "greedy" else name
         graph, beams = opened.step(name), request.options.beam_size
         is_alone = len(request.limits) == 1 and not tokens_in_common(request.prefixes)
-        if rows.sources is not None and is_alone and beams > 1 and graph.makes_several:
+        makes_several = graph.makes_several and not rows.phrases
+        if rows.sources is not None and is_alone and beams > 1 and makes_several:
             # For one sentence it costs little that all beams take the first step.
             request = dataclasses.replace(request, beams=beams)
         steps = DecoderSteps(
@@ -276,7 +318,11 @@ class DecoderEngine:
         if self._shortlist is None:
             return given, None
         forced = [token for _, token in request.options.forced_tokens]
-        listed = self._shortlist.choose(sources, [[*one, *forced] for one in request.prefixes])
+        written = [[*one, *forced] for one in request.prefixes]
+        if request.phrases:
+            phrases = map(tokens_named, request.phrases)
+            written = [[*row, *own] for row, own in zip(written, phrases, strict=True)]
+        listed = self._shortlist.choose(sources, written)
         shortlist = batch_shortlist(opened, listed, self._shortlist.target_vocab_size)
         return {**given, PLACES: listed.places}, shortlist
 
@@ -294,7 +340,9 @@ class DecoderEngine:
         # A penalty on repetition changes the log-probabilities of a prefix, too.
         if options.repetition_penalty != 1:
             return request
-        is_scored = request.with_scores or options.sample or options.needs_beams
+        is_scored = (
+            request.with_scores or options.sample or options.needs_beams or bool(request.phrases)
+        )
         labels = begun.history()[:, : count if is_scored else 1]
         scores = steps.prefill(opened["prefill"], begun.begun_ids(), np.ascontiguousarray(labels))
         return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun
@@ -328,6 +376,7 @@ class Engine(DecoderEngine):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`; greedy search is faster without scores.
 
@@ -335,7 +384,8 @@ class Engine(DecoderEngine):
             ValueError: A source, a prefix or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        return self._search(self._checked(sources, options, prefixes), with_scores, stops)
+        rows = self._checked(sources, options, prefixes, phrases)
+        return self._search(rows, with_scores, stops)
 
     def stream(
         self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
@@ -381,10 +431,20 @@ class Engine(DecoderEngine):
         return [found[place] for place in range(len(sources))]
 
     def _checked(
-        self, sources: IdRows, options: SearchOptions, prefixes: IdRows | None
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None,
+        phrases: Sequence[Phrases] = (),
     ) -> DecodedRows:
         options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        return DecodedRows(options=options, prefixes=prefixes, limits=limits, sources=sources)
+        return DecodedRows(
+            options=options,
+            prefixes=prefixes,
+            limits=limits,
+            sources=sources,
+            phrases=self.limits.check_phrases(phrases, sources, options, limits, prefixes),
+        )
 
 
 def _room(request: SearchRequest, per_sentence: Arrays) -> int:
@@ -396,9 +456,9 @@ def _room(request: SearchRequest, per_sentence: Arrays) -> int:
     return int(max(room, request.options.min_length, longest))
 
 
-def _step_graph(options: SearchOptions, with_scores: bool) -> str:
+def _step_graph(rows: DecodedRows, with_scores: bool) -> str:
     """Returns the name of the graph whose steps a search makes."""
-    if options.sample or options.needs_beams:
+    if rows.options.sample or rows.options.needs_beams or rows.phrases:
         return "decoder"
     return "greedy_scores" if with_scores else "greedy"
 

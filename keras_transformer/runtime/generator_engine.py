@@ -16,6 +16,7 @@ from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 
 
@@ -46,6 +47,7 @@ class OnnxGenerationEngine(DecoderEngine):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
 
@@ -53,7 +55,7 @@ class OnnxGenerationEngine(DecoderEngine):
             ValueError: A prompt or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        return self._search(self._checked(prompts, options), with_scores, stops)
+        return self._search(self._checked(prompts, options, phrases), with_scores, stops)
 
     def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
         """As `GenerationEngine.stream`.
@@ -112,6 +114,13 @@ class OnnxGenerationEngine(DecoderEngine):
             seen = [*seen, *part][-most:]
         return np.concatenate(found), seen
 
-    def _checked(self, prompts: IdRows, options: SearchOptions) -> DecodedRows:
-        checked = check_prompts(self.config, prompts, options)
-        return DecodedRows(options=options, prefixes=checked.prompts, limits=checked.limits)
+    def _checked(
+        self, prompts: IdRows, options: SearchOptions, phrases: Sequence[Phrases] = ()
+    ) -> DecodedRows:
+        checked = check_prompts(self.config, prompts, options, phrases)
+        return DecodedRows(
+            options=options,
+            prefixes=checked.prompts,
+            limits=checked.limits,
+            phrases=checked.phrases,
+        )

@@ -13,6 +13,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.memory import limit_bytes
 from keras_transformer.search.named_ids import check_prefixes, check_token_ids
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.phrases import Phrases, check_phrases, with_slots
 
 IdRows = Sequence[Sequence[int]]
 LongTexts = Literal["refuse", "cut"]
@@ -243,6 +244,27 @@ class ModelLimits:
             return options, limits, [[] for _ in sources]
         size, special_ids = self.target_vocab_size, self.special_ids
         return options, limits, check_prefixes(prefixes, limits, size, special_ids)
+
+    def check_phrases(
+        self,
+        phrases: Sequence[Phrases],
+        sources: IdRows,
+        options: SearchOptions,
+        limits: Sequence[int],
+        prefixes: IdRows,
+    ) -> list[Phrases]:
+        """Checks the phrases of a search, given what `check_search` returned.
+
+        Returns:
+            Those of each translation, with the slots of its source if it has any phrase; [] if
+            there is none.
+
+        Raises:
+            ValueError: They do not fit the model, the options or a limit.
+        """
+        size, special_ids = self.target_vocab_size, self.special_ids
+        checked = check_phrases(phrases, options, limits, prefixes, size, special_ids)
+        return with_slots(checked, sources, special_ids.slots) if checked else []
 
     def check_pairs(self, sources: IdRows, targets: IdRows) -> None:
         """Checks sources and their given translations.

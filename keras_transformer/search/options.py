@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice
-from keras_transformer.search.stops import StopReason, Stops, check_stop, check_stop_tokens
+from keras_transformer.search.stops import StopReason, Stops, check_stop_tokens, check_strings
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.subwords.interface import SubwordStream
 
@@ -61,6 +61,8 @@ class SearchOptions:
         banned_sequences: Token id sequences that are never generated; a sequence of one id bans a
             token.
         forced_tokens: Pairs (position, token id): what is generated at a position, counted from 0.
+        require: Phrases that each text must hold; one of several forms with `|` between them will
+            do. They are searched for in beams (Post and Vilar 2018), even with `beam_size` 1.
         stop: Strings that end a text, which is what comes before the first of them, also one that
             spans tokens; whatever `min_length` says. A prompt or prefix is not looked at.
         stop_tokens: Ids of tokens that end a text, likewise; none has a part in it.
@@ -92,6 +94,7 @@ class SearchOptions:
     repetition_penalty: float = 1.0
     banned_sequences: tuple[tuple[int, ...], ...] = ()
     forced_tokens: tuple[tuple[int, int], ...] = ()
+    require: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     stop_tokens: tuple[int, ...] = ()
     sample: bool = False
@@ -132,10 +135,26 @@ class SearchOptions:
             raise ValueError(
                 f"min_length ({self.min_length}) is more than max_length ({self.max_length})."
             )
-        object.__setattr__(self, "stop", check_stop(self.stop))
+        object.__setattr__(self, "require", check_strings("require", self.require))
+        object.__setattr__(self, "stop", check_strings("stop", self.stop))
         object.__setattr__(self, "stop_tokens", check_stop_tokens(self.stop_tokens))
         self._normalize_tokens()
         self._check_sampling()
+        if self.require:
+            self.check_phrases()
+
+    def check_phrases(self) -> None:
+        """Checks that a search can look for phrases.
+
+        Raises:
+            ValueError: It samples, or stops at a string or a token.
+        """
+        for name in ("sample", "stop", "stop_tokens"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"phrases that a text must hold do not go with {name}, got "
+                    f"{getattr(self, name)!r}: leave one of them out."
+                )
 
     def _check_integer(self, name: str, least: int) -> None:
         value = getattr(self, name)

@@ -1,5 +1,5 @@
-"""Vectorised dynamic beam allocation (Post and Vilar 2018; Hu et al. 2019): one step of a search for
-hypotheses that hold phrases, on arrays of numpy or tensors alike.
+"""Vectorised dynamic beam allocation (Post and Vilar 2018; Hu et al. 2019): one step of a search
+for hypotheses that hold phrases, on arrays of numpy or tensors alike.
 
 A hypothesis needs so many tokens more until all of its phrases stand in it. Those that need as many
 share a bank, and the banks share the places of the beam evenly: the best hypothesis of each bank,

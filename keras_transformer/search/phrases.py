@@ -37,6 +37,11 @@ def tokens_of(phrases: Phrases) -> int:
     return sum(min(map(len, forms)) for forms in phrases)
 
 
+def tokens_named(phrases: Phrases) -> list[int]:
+    """Returns the tokens of all forms of phrases."""
+    return [token for forms in phrases for form in forms for token in form]
+
+
 def open_hypotheses(phrases: Phrases, options: SearchOptions) -> int:
     """Returns how many hypotheses a search for phrases keeps open: mostly one for each number of
     phrase tokens that may have been written, and never fewer than `beam_size`.
@@ -45,6 +50,14 @@ def open_hypotheses(phrases: Phrases, options: SearchOptions) -> int:
     while wanted < min(_MOST_OPEN, 1 + tokens_of(phrases)):
         wanted *= 2
     return max(options.beam_size, wanted)
+
+
+def by_open_hypotheses(phrases: Sequence[Phrases], options: SearchOptions) -> list[list[int]]:
+    """Returns the places of rows without phrases, and of those that keep as many hypotheses."""
+    groups: dict[int, list[int]] = {}
+    for place, own in enumerate(phrases):
+        groups.setdefault(open_hypotheses(own, options) if own else 0, []).append(place)
+    return [groups[size] for size in sorted(groups)]
 
 
 def check_phrases(
@@ -59,7 +72,7 @@ def check_phrases(
     others.
 
     Args:
-        phrases: Those of each row; () for none.
+        phrases: Those of each row, () for none; empty if no row has any.
         options: The search's options.
         limits: Most tokens of each row, its end token included.
         prefixes: What each row begins with, a prefix or a prompt.
@@ -69,12 +82,19 @@ def check_phrases(
     Raises:
         PhraseError: A phrase is empty, holds an id that is no text or a banned sequence, or there
             is no room for all of a row.
-        ValueError: Their number is not that of the rows, or an option does not go with phrases.
+        ValueError: Their number is not that of the rows, an option does not go with phrases, or
+            it asks for some and there are none.
     """
+    if not any(phrases):
+        if options.require and limits:
+            raise ValueError(
+                f"require={list(options.require)} needs a tokenizer, which a model alone does not "
+                "have: call a Generator, OnnxGenerator, Translator or OnnxTranslator."
+            )
+        return []
+    options.check_phrases()
     if len(phrases) != len(limits):
         raise ValueError(f"got phrases for {len(phrases)} of {len(limits)} rows: give () for none.")
-    if any(map(len, phrases)):
-        check_options(options)
     special = special_ids.without_text | set(special_ids.slots)
     forced = 1 + max((position for position, _ in options.forced_tokens), default=-1)
     rooms = [limit - len(begin) - forced for limit, begin in zip(limits, prefixes, strict=True)]
@@ -94,20 +114,6 @@ def check_phrases(
             )
         found.append(kept)
     return found
-
-
-def check_options(options: SearchOptions) -> None:
-    """Checks that a search with these options can look for phrases.
-
-    Raises:
-        ValueError: It samples, or stops at a string or a token.
-    """
-    for name in ("sample", "stop", "stop_tokens"):
-        if getattr(options, name):
-            raise ValueError(
-                f"phrases that must occur do not go with {name}, got {getattr(options, name)!r}: "
-                "leave one of them out."
-            )
 
 
 def with_slots(

@@ -15,30 +15,30 @@ _MOST_STOPS = 64
 _MOST_CHARACTERS = 256
 
 
-def check_stop(stop: Any) -> tuple[str, ...]:
-    """Returns stop strings as a tuple; one string is one stop.
+def check_strings(name: str, given: Any) -> tuple[str, ...]:
+    """Returns the strings of an option as a tuple; one string counts as a list of it.
 
     Raises:
         TypeError: They are not strings.
         ValueError: One is empty, too long or not valid Unicode, or there are too many.
     """
-    rows = (stop,) if isinstance(stop, str) else stop
+    rows = (given,) if isinstance(given, str) else given
     if isinstance(rows, bytes) or not isinstance(rows, Iterable):
-        raise TypeError(f"stop must be a string or a list of strings, got {stop!r}.")
+        raise TypeError(f"{name} must be a string or a list of strings, got {given!r}.")
     rows = tuple(rows)
-    _check_count("stop", rows)
+    _check_count(name, rows)
     for one in rows:
         if not isinstance(one, str):
-            raise TypeError(f"stop must be a string or a list of strings, got {one!r} in it.")
+            raise TypeError(f"{name} must be a string or a list of strings, got {one!r} in it.")
         if not 1 <= len(one) <= _MOST_CHARACTERS:
             raise ValueError(
-                f"stop must hold strings of 1 to {_MOST_CHARACTERS} characters, got one of "
+                f"{name} must hold strings of 1 to {_MOST_CHARACTERS} characters, got one of "
                 f"{len(one)}: leave an empty one out, or shorten it."
             )
         try:
             one.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"stop must be valid Unicode, got {one!r}.") from error
+            raise ValueError(f"{name} must be valid Unicode, got {one!r}.") from error
     return rows
 
 

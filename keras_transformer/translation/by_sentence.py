@@ -233,6 +233,8 @@ class SentenceTranslator:
             dataclasses.replace(split(joined(one.text)), lead=one.tag, unknown_letters=unknown)
             for one in tagged
         ]
+        if options.get("require"):
+            _check_whole(passages)
         parts = [passage.lead + part for passage in passages for part in passage.parts]
         prefixes = options.get("target_prefixes")
         if prefixes is None:
@@ -248,6 +250,17 @@ class SentenceTranslator:
             for place in range(len(passage.parts))
         ]
         return passages, parts, {**options, "target_prefixes": spread}
+
+
+def _check_whole(passages: Sequence[Passage]) -> None:
+    """Checks that each text is one part, which then holds what its text must hold."""
+    for number, passage in enumerate(passages):
+        if len(passage.parts) > 1:
+            raise ValueError(
+                f"the text at index {number} has {len(passage.parts)} sentences, and require does "
+                "not say which of them must hold its phrases: give one sentence a text, or call "
+                "the translator itself, which takes each text whole."
+            )
 
 
 @contextmanager

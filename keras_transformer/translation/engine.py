@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 
 Attention = npt.NDArray[np.float32]
@@ -54,6 +55,7 @@ class TranslationEngine(Protocol):
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """Returns each source's candidates, best first, or its samples in order.
 
@@ -63,13 +65,14 @@ class TranslationEngine(Protocol):
             prefixes: Ids that each translation begins with; none if None.
             with_scores: Whether scores are needed; an engine may be faster without them.
             stops: What ends texts beside eos; None to look for `stop_tokens` alone.
+            phrases: What each translation must hold; empty for nothing.
 
         Returns:
             Candidates of each source: fewer than `num_hypotheses` if fewer are possible, and an
             empty one of score -inf if none is.
 
         Raises:
-            ValueError: A source, a prefix or an option does not fit the model.
+            ValueError: A source, a prefix, a phrase or an option does not fit the model.
         """
         ...
 
@@ -120,13 +123,16 @@ def tokens_of(
     options: SearchOptions,
     prefix: Sequence[int] = (),
     stops: Stops | None = None,
+    phrases: Phrases = (),
 ) -> Iterator[int]:
     """Yields the tokens of one translation as `TranslationEngine.stream` does, also where no token
     is certain before the last.
 
     What is found at once then ends at one of `stops`.
     """
-    if options.looks_past_ends:
-        [[best]] = engine.search([source], options, [prefix], with_scores=False, stops=stops)
+    if options.looks_past_ends or phrases:
+        [[best]] = engine.search(
+            [source], options, [prefix], with_scores=False, stops=stops, phrases=[phrases]
+        )
         return iter(best.ids)
     return engine.stream(source, options, prefix)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 from keras_transformer.translation.engine import Alignment, TranslationEngine
 
@@ -77,6 +78,7 @@ class MarkedEngine:
         *,
         with_scores: bool = True,
         stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
     ) -> list[list[Candidate]]:
         """As `TranslationEngine.search`."""
         begins = self._of(sources)
@@ -84,7 +86,12 @@ class MarkedEngine:
             rows = prefixes or [[]] * len(sources)
             prefixes = [[*one.target, *row] for one, row in zip(begins, rows, strict=True)]
         return self._engine.search(
-            self._marked(sources), options, prefixes, with_scores=with_scores, stops=stops
+            self._marked(sources),
+            options,
+            prefixes,
+            with_scores=with_scores,
+            stops=stops,
+            phrases=phrases,
         )
 
     def stream(

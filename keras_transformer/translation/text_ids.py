@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.model_limits import IdRows
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.text.letterless import has_letter, without_format
 from keras_transformer.text.subwords.interface import Placed, Subwords, SubwordStream, stream_text
 
@@ -60,6 +61,29 @@ class TextIds:
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
         return self.subwords.encode(texts)
+
+    def phrases(self, texts: Iterable[str]) -> Phrases:
+        """Returns phrases that a search is to find; forms of one have `|` between them.
+
+        Raises:
+            ValueError: The vocabulary cannot write a form, or one is empty.
+        """
+        return tuple(
+            tuple(ids for form in text.split("|") for ids in self._forms(form, text))
+            for text in texts
+        )
+
+    def _forms(self, form: str, phrase: str) -> list[tuple[int, ...]]:
+        """Returns the ids of a form within a text and, where they are others, at its beginning."""
+        form = form.strip()
+        texts = [form, f" {form}"] if self.subwords.keeps_spaces else [form]
+        rows = self.encode(texts)
+        if not all(rows) or any(self._without_text.intersection(row) for row in rows):
+            raise ValueError(
+                f"require holds {phrase!r}, of which the vocabulary cannot write {form!r}: give "
+                "words in letters that it has, and forms with one | between them."
+            )
+        return list(dict.fromkeys(map(tuple, rows)))
 
     @property
     def has_letters(self) -> bool:

@@ -19,6 +19,7 @@ from keras_transformer.search.options import (
     check_defaults,
     search_options,
 )
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
@@ -40,13 +41,14 @@ from keras_transformer.translation.written import end_text, joined_to_stop, to_s
 
 class Asked(NamedTuple):
     """A request of texts: options, marks, texts without tags and with what goes around the model
-    apart, ids.
+    apart, ids, and the phrases that translations hold.
     """
 
     options: SearchOptions
     begins: list[Begins]
     passages: list[Passage]
     sources: list[list[int]]
+    phrases: list[Phrases]
 
     def at(self, places: Sequence[int]) -> "Asked":
         """Returns the request of the texts at some places."""
@@ -55,6 +57,7 @@ class Asked(NamedTuple):
             [self.begins[place] for place in places],
             [self.passages[place] for place in places],
             [self.sources[place] for place in places],
+            [self.phrases[place] for place in places],
         )
 
 
@@ -170,7 +173,12 @@ class TextSearch:
         stops = self._stops(asked.options, replace_unk)
         engine = self._engine_for(asked.begins)
         found = engine.search(
-            asked.sources, asked.options, prefixes, with_scores=False, stops=stops
+            asked.sources,
+            asked.options,
+            prefixes,
+            with_scores=False,
+            stops=stops,
+            phrases=asked.phrases,
         )
         best = [candidates[:1] for candidates in found]
         if replace_unk:
@@ -285,7 +293,8 @@ class TextSearch:
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
         [passage], stops = asked.passages, self._stops(chosen)
         before, behind = passage.layout
-        tokens = tokens_of(engine, source, chosen, prefix, stops)
+        [phrases] = asked.phrases
+        tokens = tokens_of(engine, source, chosen, prefix, stops, phrases)
         if stops:
             begin = len(asked.begins[0].target) + len(prefix)
             pieces = to_stop(self._target, chosen, tokens, begin, before, behind)
@@ -341,7 +350,8 @@ class TextSearch:
             self.passage(rest, letterless, replace_unk=replace_unk, lifts=lifts) for rest in rests
         ]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
-        return Asked(chosen, begins, passages, sources)
+        phrases = self._target.phrases(chosen.require)
+        return Asked(chosen, begins, passages, sources, [phrases] * len(sources))
 
     def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
         """Returns the engine for rows that go between these marks."""
@@ -372,7 +382,12 @@ class TextSearch:
             part: Asked, own: IdRows | None, options: SearchOptions
         ) -> list[list[Hypothesis]]:
             found = self._engine_for(part.begins).search(
-                part.sources, options, own, with_scores=with_scores, stops=stops
+                part.sources,
+                options,
+                own,
+                with_scores=with_scores,
+                stops=stops,
+                phrases=part.phrases,
             )
             return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
 

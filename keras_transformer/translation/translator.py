@@ -126,7 +126,14 @@ class TextTranslator(TextSearch):
         """
         engine, chosen, _ = self._between(options)
         rows, stops = self._limit.fit(plain(source_ids)), self._stops(chosen)
-        return engine.search(rows, chosen, prefixes, with_scores=return_scores, stops=stops)
+        return engine.search(
+            rows,
+            chosen,
+            prefixes,
+            with_scores=return_scores,
+            stops=stops,
+            phrases=[self._target.phrases(chosen.require)] * len(rows),
+        )
 
     @suggests_arguments
     def score_ids(

@@ -34,6 +34,7 @@ SEARCHES = [
     {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
     {"forced_tokens": [(1, 9)], "min_length": 4, "beam_size": 2},
     {"banned_sequences": [[9], [10, 11]], "min_length": 0},
+    {"require": ["red house|birds", "river"], "max_length": 30},
 ]
 
 
@@ -77,7 +78,7 @@ def check_equal(found: list[list[Any]], expected: list[list[Any]]) -> None:
 
 
 # Keras traces a graph for each; the search itself is compared in every option without a model.
-@pytest.mark.parametrize("search", [SEARCHES[0], SEARCHES[1], SEARCHES[3], SEARCHES[6]], ids=str)
+@pytest.mark.parametrize("search", [*(SEARCHES[place] for place in (0, 1, 3, 6, 8))], ids=str)
 def test_continuations_are_those_of_keras(
     onnx: OnnxGenerator, keras_side: Generator, search: dict[str, Any]
 ) -> None:

@@ -15,6 +15,7 @@ SEARCHES: list[dict[str, Any]] = [
     {"beam_size": 3, "num_hypotheses": 3},
     {"beam_size": 2, "early_stopping": "exact", "max_length_ratio": 1.5},
     {"sample": True, "num_hypotheses": 2, "seed": 3, "top_p": 0.95},
+    {"require": ["red house|birds", "river"], "max_length": 30},
 ]
 PREFIXES = ["the river", "", "hello, you", "we", "", "birds"]
 

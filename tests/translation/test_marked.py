@@ -23,7 +23,14 @@ class Recorder:
     limits, model_dim = None, 4
 
     def search(
-        self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool, stops: Any
+        self,
+        sources: Any,
+        options: Any,
+        prefixes: Any,
+        *,
+        with_scores: bool,
+        stops: Any,
+        phrases: Any,
     ) -> Any:
         return [("search", sources, prefixes, with_scores)]
 
@@ -53,16 +60,16 @@ def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
     np.testing.assert_array_equal(alignment.attention, [[1, 2], [4, 5]])
 
 
-def test_nothing_is_streamed_before_a_search_past_its_ends_is_over() -> None:
+def test_nothing_is_streamed_before_a_search_that_is_certain_of_nothing_is_over() -> None:
     class Searched(Recorder):
-        def search(
-            self, sources: Any, options: Any, prefixes: Any, *, with_scores: bool, stops: Any
-        ) -> Any:
+        def search(self, sources: Any, options: Any, prefixes: Any, **_: Any) -> Any:
             return [[Candidate([*prefixes[0], *sources[0]], 0.0, 0.0)]]
 
     engine: Any = MarkedEngine(Searched(), [Begins((20,), (21,))])  # type: ignore[arg-type]
     exact = SearchOptions(early_stopping="exact")
     assert list(tokens_of(engine, [7], exact, [5])) == [21, 5, 20, 7]
+    phrases = (((5,),),)
+    assert list(tokens_of(engine, [7], SearchOptions(), [5], None, phrases)) == [21, 5, 20, 7]
     sampled = SearchOptions(early_stopping="exact", sample=True)
     assert list(tokens_of(engine, [7], sampled, [5])) == [("stream", [20, 7], [21, 5])]
 

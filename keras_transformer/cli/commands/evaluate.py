@@ -24,7 +24,7 @@ from keras_transformer.translation.translator import TextTranslator
 from keras_transformer.whole_files import check_output, write_text
 
 _BLOCK_LINES = 256
-_LEFT_OUT = ("num_hypotheses", *OF_ONE_TEXT)
+_LEFT_OUT = ("num_hypotheses", "require", *OF_ONE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True)

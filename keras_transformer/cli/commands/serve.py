@@ -16,7 +16,7 @@ from keras_transformer.distribution import install_command
 from keras_transformer.search.options import SearchOptions, search_options
 
 # A request gives them for itself.
-_LEFT_OUT = ("seed", "stop", "stop_tokens")
+_LEFT_OUT = ("seed", "require", "stop", "stop_tokens")
 _SERVER_PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client")
 
 

@@ -15,7 +15,7 @@ def _top_k(values: npt.NDArray, count: int) -> tuple[npt.NDArray, npt.NDArray]:
     return np.take_along_axis(values, places, 1), places
 
 
-_NUMPY = Arrays(np, _top_k, -np.inf)
+NUMPY = Arrays(np, _top_k, -np.inf)
 
 
 class PhraseSearch(BeamSearch):
@@ -45,7 +45,7 @@ class PhraseSearch(BeamSearch):
         begins = self._prompted[self._sentences]
         state = reached(np, table, self._histories(), begins, self._step)
         found = best_in_banks(
-            _NUMPY,
+            NUMPY,
             state,
             (
                 values.reshape(sentences, beams, most),

@@ -73,7 +73,7 @@ def test_a_server_may_sample_unless_a_request_says_otherwise(run_cli, served) ->
     assert search == {"sample": True, "temperature": 0.7, "top_k": 40, "top_p": 0.9}
 
 
-@pytest.mark.parametrize("flag", ["--stop=x", "--stop-tokens=3", "--seed=1"])
+@pytest.mark.parametrize("flag", ["--stop=x", "--stop-tokens=3", "--seed=1", "--require=x"])
 def test_what_is_a_request_s_own_has_no_flags(run_cli, served, flag) -> None:
     result = run_cli("serve", "exported/demo", flag)
     assert (result.code, served) == (2, [])

@@ -85,6 +85,11 @@ def test_search_flags_reach_the_translator(run_cli, translator) -> None:
     assert translator.search == [{**asdict(options), "return_scores": False}]
 
 
+def test_required_phrases_are_repeated_flags(run_cli, translator) -> None:
+    run_cli("translate", "model", "--require", "a b|c", "--require", "d", stdin=b"a\n")
+    assert [search["require"] for search in translator.search] == [("a b|c", "d")]
+
+
 def test_samples_know_their_place_in_the_whole_input(run_cli, translator) -> None:
     flags = ["--sample", "--seed", 1, "--block-lines", 2]
     run_cli("translate", "model", *flags, stdin=b"a\n" * 5)
