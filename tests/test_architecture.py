@@ -53,6 +53,8 @@ SHARED = {
     "keras_transformer.search.model_limits",
     "keras_transformer.search.named_ids",
     "keras_transformer.search.options",
+    "keras_transformer.search.phrase_banks",
+    "keras_transformer.search.phrases",
     "keras_transformer.search.random_numbers",
     "keras_transformer.search.stops",
     "keras_transformer.search.text_limits",

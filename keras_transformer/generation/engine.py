@@ -186,8 +186,10 @@ def check_prompts(
     limits = [len(row) + options.max_length for row in rows]
     if positions is not None:
         limits = [min(one, positions) for one in limits]
-    checked = check_phrases(phrases, options, limits, rows, config.vocab_size, special_ids)
-    return CheckedPrompts(rows, limits, checked)
+    if any(phrases) or options.require:
+        size = config.vocab_size
+        phrases = check_phrases(phrases, options, limits, rows, size, special_ids)
+    return CheckedPrompts(rows, limits, phrases)
 
 
 def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:

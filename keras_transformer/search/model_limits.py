@@ -262,9 +262,11 @@ class ModelLimits:
         Raises:
             ValueError: They do not fit the model, the options or a limit.
         """
+        if not any(phrases) and not options.require:
+            return []
         size, special_ids = self.target_vocab_size, self.special_ids
         checked = check_phrases(phrases, options, limits, prefixes, size, special_ids)
-        return with_slots(checked, sources, special_ids.slots) if checked else []
+        return with_slots(checked, sources, special_ids.slots)
 
     def check_pairs(self, sources: IdRows, targets: IdRows) -> None:
         """Checks sources and their given translations.

@@ -9,9 +9,10 @@ phrases.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from keras_transformer.tensors import Tensor
+# An array of numpy or a tensor.
+Array: TypeAlias = Any
 
 # What equals no token of a phrase, nor what fills phrases up.
 _NOTHING = -2
@@ -42,20 +43,20 @@ class Reached(NamedTuple):
             phrase, as it ends in those before it.
     """
 
-    table: Tensor
-    unmet: Tensor
-    goes_on: Tensor
+    table: Array
+    unmet: Array
+    goes_on: Array
 
 
 class Continued(NamedTuple):
     """The continuations of a step, those to be kept first: each `(S, 2 W)`."""
 
-    totals: Tensor
-    parents: Tensor
-    tokens: Tensor
+    totals: Array
+    parents: Array
+    tokens: Array
 
 
-def reached(ops: Any, table: Tensor, ids: Tensor, begins: Tensor, step: Any) -> Reached:
+def reached(ops: Any, table: Array, ids: Array, begins: Array, step: Any) -> Reached:
     """Returns what hypotheses hold of their phrases.
 
     Args:
@@ -92,7 +93,7 @@ def reached(ops: Any, table: Tensor, ids: Tensor, begins: Tensor, step: Any) -> 
     )
 
 
-def tokens_needed(ops: Any, state: Reached) -> tuple[Tensor, Tensor]:
+def tokens_needed(ops: Any, state: Reached) -> tuple[Array, Array]:
     """Returns how many tokens the phrases of a hypothesis need behind its next token.
 
     Returns:
@@ -123,9 +124,9 @@ def tokens_needed(ops: Any, state: Reached) -> tuple[Tensor, Tensor]:
 def best_in_banks(
     arrays: Arrays,
     state: Reached,
-    others: tuple[Tensor, Tensor],
-    spoken: Tensor,
-    room: Tensor,
+    others: tuple[Array, Array],
+    spoken: Array,
+    room: Array,
     eos: int,
     count: int,
 ) -> Continued:
@@ -156,7 +157,7 @@ def best_in_banks(
     each = ops.shape(values)[2] + ops.shape(spoken)[2]
     flat = ops.broadcast_to(flat[:, None], ops.shape(spoken))
 
-    def of_sentences(*parts: Tensor) -> Tensor:
+    def of_sentences(*parts: Array) -> Array:
         joined = ops.concatenate(parts, axis=2)
         return ops.reshape(joined, (ops.shape(joined)[0], -1))
 
@@ -167,7 +168,7 @@ def best_in_banks(
     return Continued(ops.take_along_axis(totals, order, 1), order // each, tokens)
 
 
-def _by_banks(arrays: Arrays, totals: Tensor, needed: Tensor, banks: Any, count: int) -> Tensor:
+def _by_banks(arrays: Arrays, totals: Array, needed: Array, banks: Any, count: int) -> Array:
     """Returns the places of the first continuations in the order of banks, `(S, count)`.
 
     Args:

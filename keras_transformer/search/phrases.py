@@ -72,7 +72,7 @@ def check_phrases(
     others.
 
     Args:
-        phrases: Those of each row, () for none; empty if no row has any.
+        phrases: Those of each row; () for none.
         options: The search's options.
         limits: Most tokens of each row, its end token included.
         prefixes: What each row begins with, a prefix or a prompt.
@@ -85,13 +85,11 @@ def check_phrases(
         ValueError: Their number is not that of the rows, an option does not go with phrases, or
             it asks for some and there are none.
     """
-    if not any(phrases):
-        if options.require and limits:
-            raise ValueError(
-                f"require={list(options.require)} needs a tokenizer, which a model alone does not "
-                "have: call a Generator, OnnxGenerator, Translator or OnnxTranslator."
-            )
-        return []
+    if options.require and not any(phrases) and len(limits):
+        raise ValueError(
+            f"require={list(options.require)} needs a tokenizer, which a model alone does not "
+            "have: call a Generator, OnnxGenerator, Translator or OnnxTranslator."
+        )
     options.check_phrases()
     if len(phrases) != len(limits):
         raise ValueError(f"got phrases for {len(phrases)} of {len(limits)} rows: give () for none.")

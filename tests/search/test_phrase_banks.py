@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_transformer.decoding.phrases import TENSORS
+from keras_transformer.decoding.beams import TENSORS
 from keras_transformer.runtime.loop.phrase_search import NUMPY
 from keras_transformer.search.phrase_banks import best_in_banks, reached, tokens_needed
 from keras_transformer.search.phrases import phrase_table
