@@ -10,6 +10,7 @@ from keras_transformer.files.segments import Copied
 
 _CODE = re.compile(r'(<span data-code="\d+">|</span>|<br data-code="\d+">)')
 _CLOSES = "</span>"
+Role = Literal["opens", "closes", "alone", "mark"]
 _Part = str | Copied
 
 
@@ -18,12 +19,13 @@ class Code(NamedTuple):
 
     Attributes:
         part: What it is in the file.
-        role: Whether it opens or closes something in the text.
+        role: Whether it opens or closes something in the text; a "mark" is no word of it, and stays
+            where it is at a border.
         name: What an opening and a closing one that belong together share.
     """
 
     part: _Part
-    role: Literal["opens", "closes", "alone"] = "alone"
+    role: Role = "alone"
     name: str = ""
 
 
@@ -35,6 +37,7 @@ class CodedText:
 
     Attributes:
         text: The text; codes at its borders are no part of it.
+        plain: The text without codes.
     """
 
     def __init__(self, items: Iterable[str | Code]) -> None:
@@ -42,10 +45,9 @@ class CodedText:
         pairs = _pairs(kept)
         first, last = 0, len(kept)
         while first < last:
-            outer, inner = kept[first], kept[last - 1]
-            if isinstance(outer, Code) and first not in pairs and first not in pairs.values():
+            if first not in pairs and _is_no_word(kept[first]):
                 first += 1
-            elif isinstance(inner, Code) and last - 1 not in {*pairs, *pairs.values()}:
+            elif last - 1 not in pairs.values() and _is_no_word(kept[last - 1]):
                 last -= 1
             elif pairs.get(first) == last - 1:
                 first, last = first + 1, last - 1
@@ -70,6 +72,7 @@ class CodedText:
                 tags[place] = f'<{kind} data-code="{number}">'
                 self._by_tag[tags[place]] = one.part
         self.text = "".join(tags[place] for place in range(first, last))
+        self.plain = "".join(one for one in kept if isinstance(one, str))
 
     def parts(self, translation: str, written: Callable[[str], str] = str) -> tuple[_Part, ...]:
         """Returns a translation with the codes.
@@ -92,6 +95,10 @@ class CodedText:
         return (*found, *self._behind)
 
 
+def _is_no_word(one: str | Code) -> bool:
+    return not one.strip() if isinstance(one, str) else one.role != "alone"
+
+
 def _part_of(one: str | Code) -> _Part:
     return one if isinstance(one, str) else one.part
 
@@ -101,7 +108,7 @@ def _pairs(items: Sequence[str | Code]) -> dict[int, int]:
     waiting: list[tuple[int, str]] = []
     pairs = {}
     for place, one in enumerate(items):
-        if isinstance(one, str) or one.role == "alone":
+        if isinstance(one, str) or one.role not in ("opens", "closes"):
             continue
         if one.role == "opens":
             waiting.append((place, one.name))
@@ -131,3 +138,13 @@ def has_codes_of(text: str, translation: str) -> bool:
 def between_codes(text: str) -> list[str]:
     """Returns the texts between codes and these in turn; a text first and last."""
     return _CODE.split(text)
+
+
+def without_codes(text: str) -> str:
+    """Returns a text without its codes."""
+    return _CODE.sub("", text)
+
+
+def words_with_codes(text: str) -> list[str]:
+    """Returns the words of a text, each with the codes beside it."""
+    return re.findall(rf"(?:{_CODE.pattern[1:-1]}|\S)+", text)

@@ -7,7 +7,22 @@ from typing import Literal, get_args
 
 from keras_transformer.files.segments import Document, Reading
 
-FormatName = Literal["po", "xliff", "tmx", "qt", "properties", "android", "ios", "json", "yaml"]
+FormatName = Literal[
+    "po",
+    "xliff",
+    "tmx",
+    "qt",
+    "properties",
+    "android",
+    "ios",
+    "json",
+    "yaml",
+    "html",
+    "markdown",
+    "text",
+    "subtitles",
+    "office",
+]
 # Where the class of each format is, and the endings of its files.
 _FORMATS: Mapping[FormatName, tuple[str, tuple[str, ...]]] = {
     "po": ("catalogues.po.PoDocument", (".po", ".pot")),
@@ -18,6 +33,14 @@ _FORMATS: Mapping[FormatName, tuple[str, tuple[str, ...]]] = {
     "android": ("resources.android.AndroidDocument", ("strings.xml",)),
     "ios": ("resources.ios.IosDocument", (".strings",)),
     "json": ("resources.json_texts.JsonDocument", (".json", ".arb")),
+    "html": ("documents.html_pages.HtmlDocument", (".html", ".htm", ".xhtml")),
+    "markdown": ("documents.markdown.MarkdownDocument", (".md", ".markdown")),
+    "text": ("documents.plain_text.PlainTextDocument", (".txt",)),
+    "subtitles": ("documents.subtitles.SubtitleDocument", (".srt", ".vtt", ".ass", ".ssa")),
+    "office": (
+        "documents.office.OfficeDocument",
+        (".docx", ".pptx", ".odt", ".odp", ".ods"),
+    ),
     "yaml": ("resources.yaml_texts.YamlDocument", (".yml", ".yaml")),
 }
 FORMATS: tuple[FormatName, ...] = get_args(FormatName)
@@ -58,5 +81,7 @@ def read_document(
     document = getattr(import_module(f"keras_transformer.files.{module}"), kind)
     try:
         return document(path.read_bytes(), reading or Reading())
+    except RecursionError as error:
+        raise ValueError(f"{path} cannot be read as {name}: it is nested too deeply.") from error
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as {name}: {error}") from error

@@ -54,7 +54,8 @@ class Segment:
     Attributes:
         texts: The text; of an entry with plurals that of one thing, and that of several.
         edits: Returns the edits for a translation of each text.
-        line: Where it stands in the file, counted from 1.
+        line: Where it stands in the file, counted from 1: its line, or its paragraph where a file
+            has no lines.
         profile: The spans that it may hold.
         state: What the file has for it.
         given: The file's own translation of each text, if it has one for each.

@@ -3,14 +3,16 @@
 import dataclasses
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 from xml.parsers import expat
 
-from keras_transformer.files.codes import Code
+from keras_transformer.files.codes import Code, Role
 from keras_transformer.files.segments import Copied, Edit
 from keras_transformer.files.text_document import TextDocument
 
+# By names of elements: "inside" of those whose content is text, too, else the role of a code.
+Roles = Mapping[str, Literal["inside"] | Role]
 _TOKEN = re.compile(
     r"(?P<comment><!--.*?-->|<\?.*?\?>)|<!\[CDATA\[(?P<cdata>.*?)\]\]>"
     r"|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?:[^\]\"']|\"[^\"]*\"|'[^']*')*\]\s*)?>)"
@@ -82,7 +84,7 @@ class XmlDocument(TextDocument):
 
     Args:
         data: The file.
-        root: The name of the format's outermost element.
+        root: The name of the format's outermost element; None for any.
 
     Attributes:
         root: Its outermost element.
@@ -93,7 +95,7 @@ class XmlDocument(TextDocument):
 
     has_references = True
 
-    def __init__(self, data: bytes, root: str) -> None:
+    def __init__(self, data: bytes, root: str | None = None) -> None:
         super().__init__(data, _declared)
         parser = expat.ParserCreate("utf-8")
         try:
@@ -101,7 +103,7 @@ class XmlDocument(TextDocument):
         except expat.ExpatError as error:
             raise ValueError(f"it is not XML: {error}.") from error
         self.root = _root(self.text)
-        if self.root.local != root:
+        if root not in (None, self.root.local):
             raise ValueError(f"its outermost element is <{self.root.name}>, not <{root}>.")
 
     def indent(self, node: Node) -> str:
@@ -112,13 +114,13 @@ class XmlDocument(TextDocument):
             return ""
         return ("\r\n" if bare.endswith("\r\n") else "\n") + before[len(bare) :]
 
-    def items(self, element: Element, roles: dict[str, str]) -> Iterator[str | Code]:
+    def items(self, element: Element, roles: Roles) -> Iterator[str | Code]:
         """Yields the content of an element: its text, and codes for what else it holds.
 
         Args:
             element: The element.
-            roles: "inside" for elements whose content is text, too, "opens" and "closes" of empty
-                ones, by their names; whole elements of other names are codes.
+            roles: By the name of an element: "inside" if its content is text, too, else the role
+                of the whole one as a code, "alone" of those that are not named.
         """
         for node in element.nodes:
             here = Copied(node.start, node.end)
@@ -136,12 +138,9 @@ class XmlDocument(TextDocument):
                 yield Code(Copied(node.start, start), "opens", node.name)
                 yield from self.items(node, roles)
                 yield Code(Copied(end, node.end), "closes", node.name)
-            elif roles.get(node.local) == "opens":
-                yield Code(here, "opens")
-            elif roles.get(node.local) == "closes":
-                yield Code(here, "closes")
             else:
-                yield Code(here)
+                role = roles.get(node.local, "alone")
+                yield Code(here, "alone" if role == "inside" else role)
 
     def plain(self, element: Element) -> str:
         """Returns the text of an element, without what else it holds."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from keras_transformer.files.codes import CodedText
 from keras_transformer.files.segments import Edit, Reading, Segment, Translation
-from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
+from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
-_INLINE = {"hi": "inside", "bpt": "opens", "ept": "closes"}
+_INLINE: Roles = {"hi": "inside", "bpt": "opens", "ept": "closes"}
 
 
 class TmxDocument(XmlDocument):

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from keras_transformer.files.codes import CodedText
 from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
-from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
+from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
 # What inline elements are; the others are codes as a whole.
-_INLINE = {
+_INLINE: Roles = {
     "g": "inside",
     "mrk": "inside",
     "bpt": "opens",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from keras_transformer.files.codes import Code, CodedText
 from keras_transformer.files.plurals import CATEGORIES, plurals_of
 from keras_transformer.files.segments import Edit, Reading, Segment, Translation
-from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
+from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
-_INLINE = dict.fromkeys(
+_INLINE: Roles = dict.fromkeys(
     "a annotation b big em font i li marquee p small span strike strong sub sup tt u ul".split(),
     "inside",
 )

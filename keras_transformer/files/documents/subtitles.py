@@ -1,0 +1,139 @@
+"""Subtitles: `.srt`, `.vtt` and `.ass`."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from keras_transformer.files.codes import Code, CodedText, without_codes, words_with_codes
+from keras_transformer.files.segments import Copied, Edit, Reading, Segment
+from keras_transformer.files.text_document import TextDocument
+
+# What viewers can read, as broadcasters have it.
+_LINE_LENGTH, _LINES, _RATE = 42, 2, 20
+_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
+_CUE = re.compile(
+    rf"^{_TIME}[ \t]+-->[ \t]+{_TIME}[^\r\n]*\r?\n"
+    r"(?P<text>(?:[ \t]*[^\s][^\r\n]*(?:\r?\n|\Z))+)",
+    re.MULTILINE,
+)
+# Nine values stand before the text.
+_DIALOGUE = re.compile(
+    rf"^Dialogue:[^,\r\n]*,[ ]*{_TIME},[ ]*{_TIME},(?:[^,\r\n]*,){{6}}(?P<text>[^\r\n]*)",
+    re.MULTILINE,
+)
+_TAG = re.compile(r"(</?[A-Za-z0-9:][^<>\r\n]*>|\{\\[^{}]*\})")
+_DRAWING = re.compile(r"\{[^{}]*\\p[1-9]")
+_SPEAKERS = re.compile(r"[-–—]\s*\w")
+
+
+class SubtitleDocument(TextDocument):
+    """Subtitles, whose times stay.
+
+    Args:
+        data: The file.
+        reading: Not used: the format marks nothing.
+
+    Attributes:
+        segments: The texts of their cues.
+
+    Raises:
+        ValueError: It has no cue.
+    """
+
+    def __init__(self, data: bytes, reading: Reading) -> None:
+        super().__init__(data)
+        self._is_ass = bool(_DIALOGUE.search(self.text))
+        self._part = r"\N" if self._is_ass else self.line_break
+        cues = list((_DIALOGUE if self._is_ass else _CUE).finditer(self.text))
+        if not cues:
+            raise ValueError("it has no cue: a time, --> and another one, or a line of Dialogue.")
+        self.segments = [segment for cue in cues for segment in self._segment(cue)]
+
+    def _segment(self, cue: re.Match[str]) -> Iterator[Segment]:
+        start = cue.start("text")
+        raw = cue["text"].rstrip()
+        coded = CodedText(self._items(raw, start))
+        if not any(map(str.isalpha, coded.plain)) or _DRAWING.search(raw):
+            return
+        seconds = _seconds(cue.groups()[4:8]) - _seconds(cue.groups()[:4])
+        yield Segment(
+            texts=(coded.text,),
+            edits=lambda found: [
+                Edit(
+                    start,
+                    start + len(raw),
+                    coded.parts(_in_lines(found[0].text), self._written),
+                )
+            ],
+            line=self.line(start),
+            profile="html",
+            limit=lambda text: _complaint(text, seconds),
+        )
+
+    def _items(self, raw: str, start: int) -> Iterator[str | Code]:
+        """Yields texts and tags; lines are joined, unless each is of another speaker."""
+        parts = re.split(r"\\N" if self._is_ass else r"\r?\n", raw)
+        joint = "\n" if len(parts) > 1 and all(map(_SPEAKERS.match, parts)) else " "
+        at = start
+        for place, one in enumerate(_TAG.split(raw)):
+            if place % 2:
+                yield _code(one, Copied(at, at + len(one)))
+            else:
+                yield re.sub(r"\\[Nnh]" if self._is_ass else r"\r?\n", joint, one)
+            at += len(one)
+
+    def _written(self, text: str) -> str:
+        return text.replace("\n", self._part)
+
+
+def _code(tag: str, part: Copied) -> Code:
+    if tag.startswith("{"):
+        return Code(part, "mark")
+    name = re.split(r"[\s.>]", tag.strip("</"))[0]
+    return Code(part, "closes" if tag.startswith("</") else "opens", name)
+
+
+def _in_lines(text: str) -> str:
+    """Returns a text in as few lines as it needs, of about the same length."""
+    if "\n" in text or len(without_codes(text)) <= _LINE_LENGTH:
+        return text
+    words = words_with_codes(text)
+    lengths = [len(without_codes(word)) for word in words]
+    count = math.ceil((sum(lengths) + len(words) - 1) / _LINE_LENGTH)
+    for width in range(math.ceil(sum(lengths) / count), _LINE_LENGTH + 1):
+        lines = _filled(words, lengths, width)
+        if len(lines) <= count:
+            break
+    return "\n".join(lines)
+
+
+def _filled(words: Sequence[str], lengths: Sequence[int], width: int) -> list[str]:
+    lines: list[str] = []
+    used = width
+    for word, length in zip(words, lengths, strict=True):
+        if lines and used + 1 + length <= width:
+            lines[-1] += " " + word
+            used += 1 + length
+        else:
+            lines.append(word)
+            used = length
+    return lines
+
+
+def _complaint(text: str, seconds: float) -> str:
+    """Returns why viewers cannot read a translation in its time; "" if they can."""
+    shown = without_codes(_in_lines(text)).split("\n")
+    letters = sum(map(len, shown))
+    if len(shown) > _LINES:
+        return f"{len(shown)} lines, {_LINES} at most can be read"
+    if max(map(len, shown)) > _LINE_LENGTH:
+        return f"a line of {max(map(len, shown))} characters, {_LINE_LENGTH} at most can be read"
+    if seconds > 0 and letters / seconds > _RATE:
+        rate = f"{letters / seconds:.0f} characters a second"
+        return f"{rate}, {_RATE} at most can be read"
+    return ""
+
+
+def _seconds(time: Sequence[str | None]) -> float:
+    hours, minutes, seconds, rest = (one or "0" for one in time)
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{rest}")

@@ -1,0 +1,51 @@
+"""Markdown and plain text: which lines are texts, and what is left alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.files.documents.markdown import MarkdownDocument
+from keras_transformer.files.segments import Reading, Translation
+
+LINES = st.lists(
+    st.sampled_from(
+        ["word", "# head", "> quote", "- entry", "  more", "", "```", "| a | b |", "|---|---|"]
+        + ["1. one", "    code", "---", "word  ", "***", "=====", "[a]: b", "* [x] task", "\t"]
+    )
+).map("\n".join)
+
+
+@given(LINES)
+def test_each_text_is_translated_once(text: str) -> None:
+    document = MarkdownDocument(text.encode(), Reading())
+    found = {
+        place: [Translation(one.texts[0].upper())] for place, one in enumerate(document.segments)
+    }
+    written = document.written(found).decode()
+    assert written.upper().split() == text.upper().replace("\n>", "\n").split() or ">" in text
+    assert document.written({}).decode() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("# a #\n", "# A #\n"),
+        ("a\nb\n\nc\n", "A B\n\nC\n"),
+        ("> a\n> b\n>\n> c\n", "> A B\n>\n> C\n"),
+        ("* a\n  b\n* [ ] c\n10. d\n", "* A B\n* [ ] C\n10. D\n"),
+        ("a  \nb\\\nc\n", "A  \nB\\\nC\n"),
+        ("a\n===\nb\n---\n", "A\n===\nB\n---\n"),
+        ("| a | `b|c` |\n|--|:-:|\n| 1 | d |\n", "| A | `b|c` |\n|--|:-:|\n| 1 | D |\n"),
+        ("```\na\n```\n~~~x\nb\n~~~\nc\n", "```\na\n```\n~~~x\nb\n~~~\nC\n"),
+        ("a\n\n    b\n", "A\n\n    b\n"),
+        ("---\nt: a\n---\nb\n", "---\nt: a\n---\nB\n"),
+        ("[a]: http://b.c\n<!-- d -->\n***\n", "[a]: http://b.c\n<!-- d -->\n***\n"),
+        ("[a](b) *c* `d`\n", "[A](b) *C* `d`\n"),
+    ],
+)
+def test_texts_are_written_between_their_marks(text: str, written: str, translated) -> None:
+    assert translated("a.md", text).data.decode() == written
+
+
+def test_plain_text_goes_line_by_line(translated) -> None:
+    assert translated("a.txt", "  a b \r\n\r\n12\r\nc").data == b"  A B \r\n\r\n12\r\nC"
