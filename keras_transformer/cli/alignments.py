@@ -16,6 +16,9 @@ class AligningTranslator:
 
     Args:
         translator: A translator, of sentences or of whole texts.
+
+    Raises:
+        ValueError: It puts spans back by attention.
     """
 
     def __init__(self, translator: TextTranslator | SentenceTranslator) -> None:
@@ -23,6 +26,12 @@ class AligningTranslator:
         self._whole: TextTranslator = (
             translator.translator if isinstance(translator, SentenceTranslator) else translator
         )
+        lift = self._whole.lift
+        if lift is not None and lift("").needs_alignment:
+            raise ValueError(
+                "--alignments counts the words that a model reads, and one without slots reads no "
+                "tags: leave out --alignments, or give --markup plain."
+            )
 
     def translate(
         self, lines: Sequence[str], search: SearchOptions, **options: Any
@@ -50,7 +59,7 @@ class AligningTranslator:
         whole = [dataclasses.replace(self._whole.passage(one.text), lead=one.tag) for one in tagged]
         parts = [passage.lead + passage.parts[0] for passage in whole]
         found = self._translator.translate_n_best(
-            parts, **options, letterless="translate", lifts=False
+            parts, **options, letterless="translate", aligned=[None] * len(parts)
         )
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]
 

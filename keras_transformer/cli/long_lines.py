@@ -29,7 +29,8 @@ class LineOptions:
             in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
             with "translate", words in letters that the vocabulary lacks are copied, too.
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
-            of the run if not given, "plain" for none; only of models trained with --markup.
+            of the run if not given, "plain" for none. Models that were trained without --markup
+            put them back by attention.
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
             hold where a text holds the source term; only with models trained with --markup.
     """

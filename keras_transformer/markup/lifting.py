@@ -12,7 +12,7 @@ from keras_transformer.markup.nesting import arguments, mended, partners
 from keras_transformer.markup.profiles import BREAK, PART, TERM, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.terms import Glossary
-from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted
+from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, TokenAlignment
 from keras_transformer.text.training_text import TrainingText
 
 _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
@@ -37,6 +37,7 @@ class LiftedText:
     spans: Sequence[Span]
     more: Sequence[Span]
     gaps: Sequence[str]
+    needs_alignment = False
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -44,7 +45,7 @@ class LiftedText:
         spans = (*self.spans, *self.more)
         return [(one.start, one.end) for one in spans if one.kind not in (TERM, PART)]
 
-    def put_back(self, translation: str) -> str:
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 
         Tags that would not nest, and arguments of a format that would be read in another turn, take
@@ -85,7 +86,7 @@ class LiftedText:
             return translation
         return re.sub(spans, lambda found: (left[found[0]] or [found[0]]).pop(0), translation)
 
-    def is_kept(self, translation: str) -> bool:
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds."""
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
@@ -178,6 +179,8 @@ def lifter_of(
 ) -> Lift | None:
     """Returns what lifts spans for a model: by its own profile, unless another one is given.
 
+    A model without slots reads texts without tags, which are put back by its attention.
+
     Args:
         special_ids: The model's, with its slots.
         seen: What its training lines looked like; None if unknown.
@@ -185,7 +188,7 @@ def lifter_of(
         glossary: Terms; None for none.
 
     Raises:
-        ValueError: The profile is unknown, or the model has no slots.
+        ValueError: The profile is unknown, or a glossary is given and the model has no slots.
     """
     own = seen.span_patterns if seen else ()
     profile: Any = markup or (seen and seen.markup) or "plain"
@@ -195,10 +198,11 @@ def lifter_of(
                 "a glossary needs a model with slots, and this one has none: train one with "
                 "--markup."
             )
-        if markup in (None, "plain"):
+        pattern_of(profile)
+        if profile == "plain":
             return None
-        raise ValueError(
-            f"markup={markup!r} needs a model with slots for spans, and this one has none: train "
-            "one with --markup, or translate with --markup plain."
-        )
+        # Most models that are opened without a profile need none of it.
+        from keras_transformer.markup.alignment.aligned_text import lift_aligned
+
+        return partial(lift_aligned, profile=profile)
     return lifter(profile, () if markup == "plain" else own, glossary)

@@ -35,6 +35,13 @@ _KNOWN = (
 KNOWN_TAGS = rf"</?(?:{'|'.join(_KNOWN.split())})\b{_ATTRIBUTES}\s*/?>|{_COMMENTS}"
 # Never closed in HTML, with a slash or without.
 _VOID = frozenset("area base br col hr img input link meta param source track wbr".split())
+# Those between which words are no part of one word.
+_PARTS_WORDS = frozenset(
+    "address article aside blockquote body br button caption center dd details div dl dt fieldset "
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html iframe img input legend "
+    "li link main meta nav ol option p pre section select summary table tbody td textarea tfoot "
+    "th thead tr ul video".split()
+)
 _NAME = re.compile(r"</?\s*([A-Za-z][\w:.-]*)")
 
 
@@ -51,3 +58,8 @@ def role_of(tag: str) -> tuple[Role, str]:
         return "closes", name
     is_alone = not found or tag.endswith("/>") or tag.count("<") > 1 or name in _VOID
     return ("alone" if is_alone else "opens"), name
+
+
+def parts_words(tag: str) -> bool:
+    """Returns whether words before and behind a tag are apart without a space, as around `<br>`."""
+    return role_of(tag)[1] in _PARTS_WORDS

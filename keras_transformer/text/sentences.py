@@ -22,7 +22,7 @@ from keras_transformer.text.letterless import (
     without_pictures,
     without_unknown,
 )
-from keras_transformer.text.subwords.slots import Lift, Lifted, masked, unmasked
+from keras_transformer.text.subwords.slots import AlignedPart, Lift, Lifted, masked, unmasked
 
 LANGUAGE = "en"
 UnknownLetters = Callable[[str], AbstractSet[str]]
@@ -84,6 +84,16 @@ class Passage:
     def parts(self) -> tuple[str, ...]:
         """What the model reads of each source."""
         return tuple(part for _, part, _ in self._moved)
+
+    @property
+    def aligned(self) -> list[AlignedPart | None]:
+        """The parts with spans that an alignment puts back; None for others."""
+        if not self._lifted:
+            return [None] * len(self.sources)
+        return [
+            AlignedPart(part, lifted) if lifted.needs_alignment and lifted.places else None
+            for part, lifted in zip(self.parts, self._lifted, strict=True)
+        ]
 
     @property
     def layout(self) -> tuple[str, ...]:

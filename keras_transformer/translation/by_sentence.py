@@ -27,8 +27,6 @@ from keras_transformer.translation.translator import TextTranslator
 
 # Options of a search that no text of several parts can have.
 OF_ONE_TEXT = ("stop", "stop_tokens")
-# Passages have taken texts apart: a translator takes their parts as they are.
-_READ_ALREADY: dict[str, Any] = {"letterless": "translate", "lifts": False}
 
 
 def splitter(
@@ -145,7 +143,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate(parts, **passed, **_READ_ALREADY))
+            found = iter(self.translator.translate(parts, **passed))
         return [passage.join([next(found) for _ in passage.parts]) for passage in passages]
 
     @suggests_arguments
@@ -210,7 +208,7 @@ class SentenceTranslator:
         """
         passages, parts, passed = self._prepare(texts, options)
         with _texts_in_errors(passages):
-            found = iter(self.translator.translate_n_best(parts, **passed, **_READ_ALREADY))
+            found = iter(self.translator.translate_n_best(parts, **passed))
         return [(passage, [next(found) for _ in passage.parts]) for passage in passages]
 
     def _prepare(
@@ -218,7 +216,8 @@ class SentenceTranslator:
     ) -> tuple[list[Passage], list[str], dict[str, Any]]:
         """Returns the texts' passages, all parts, and the options with a prefix for every part.
 
-        The tag of a text's language, which is no part of its passage, stands before all its parts.
+        Passages have taken texts apart: a translator takes their parts as they are. The tag of a
+        text's language, which is no part of its passage, stands before all its parts.
         """
         for name in OF_ONE_TEXT:
             if options.get(name):
@@ -236,9 +235,11 @@ class SentenceTranslator:
         if options.get("require"):
             _check_whole(passages)
         parts = [passage.lead + part for passage in passages for part in passage.parts]
+        aligned = [part for passage in passages for part in passage.aligned]
+        passed = {**options, "letterless": "translate", "aligned": aligned}
         prefixes = options.get("target_prefixes")
         if prefixes is None:
-            return passages, parts, dict(options)
+            return passages, parts, passed
         prefixes = check_texts(prefixes, "target_prefixes")
         if len(prefixes) != len(passages):
             raise ValueError(
@@ -249,7 +250,7 @@ class SentenceTranslator:
             for passage, prefix in zip(passages, prefixes, strict=True)
             for place in range(len(passage.parts))
         ]
-        return passages, parts, {**options, "target_prefixes": spread}
+        return passages, parts, {**passed, "target_prefixes": spread}
 
 
 def _check_whole(passages: Sequence[Passage]) -> None:

@@ -15,8 +15,10 @@ from keras_transformer.search.options import (
     SearchOptions,
     length_penalty,
 )
+from keras_transformer.text.letterless import without_format
 from keras_transformer.text.sentences import Passage
 from keras_transformer.text.subwords.interface import Subwords
+from keras_transformer.text.subwords.slots import AlignedPart, TokenAlignment
 from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
 from keras_transformer.translation.marked import MarkedEngine
 from keras_transformer.translation.text_ids import TextIds
@@ -25,7 +27,7 @@ from keras_transformer.translation.written import joined_to_stop
 
 
 def to_hypotheses(
-    results: Sequence[Sequence[Candidate]], target: TextIds, min_score: float | None
+    results: Sequence[Sequence[Candidate | Hypothesis]], target: TextIds, min_score: float | None
 ) -> list[list[Hypothesis]]:
     """Returns the candidates of each source with their texts.
 
@@ -39,7 +41,10 @@ def to_hypotheses(
 
 
 def to_hypothesis(
-    text: str, one: Candidate, min_score: float | None, attention: Attention | None = None
+    text: str,
+    one: Candidate | Hypothesis,
+    min_score: float | None,
+    attention: Attention | None = None,
 ) -> Hypothesis:
     """Returns a candidate with its text and, if it is given, its attention."""
     low = None if min_score is None else is_low(one.ids, one.log_probability, min_score)
@@ -101,6 +106,57 @@ def _joined(passage: Passage, chosen: Sequence[Hypothesis], search: SearchOption
     reasons = {one.stop_reason for one in chosen}
     reason = next((one for one in (None, "length", "eos") if one in reasons), None)
     return Hypothesis(text, ids, score, total, low_confidence=low, stop_reason=reason)
+
+
+def with_spans(
+    engine: TranslationEngine,
+    begins: Sequence[Begins],
+    sources: IdRows,
+    parts: Sequence[AlignedPart | None],
+    found: Sequence[Sequence[Hypothesis]],
+    source: TextIds,
+    target: TextIds,
+) -> list[list[Hypothesis]]:
+    """Returns the hypotheses of each source with the spans that their attention puts back, of low
+    confidence where a place was guessed.
+
+    Args:
+        engine: What found them.
+        begins: The marks of each source.
+        sources: The sources, without them.
+        parts: What they are the ids of; None where nothing is put back.
+        found: The hypotheses of each.
+        source: Texts and ids of the source side.
+        target: Texts and ids of the target side.
+    """
+    with_text = [list(own) for own in found]
+    places = [place for place, part in enumerate(parts) if part is not None]
+    own = [with_text[place] for place in places]
+    seen = attentions_of(
+        engine, [begins[place] for place in places], [sources[place] for place in places], own
+    )
+    for place, hypotheses, attentions in zip(places, own, seen, strict=True):
+        if (part := parts[place]) is not None:
+            read = without_format(part.text), [one[1:3] for one in source.place(part.text)]
+            for rank, (one, attention) in enumerate(zip(hypotheses, attentions, strict=True)):
+                alignment = TokenAlignment(*read, *_placed(one, target), attention[:-1, :-1])
+                is_kept = part.lifted.is_kept(one.text, alignment)
+                hypotheses[rank] = dataclasses.replace(
+                    one,
+                    text=part.lifted.put_back(one.text, alignment),
+                    low_confidence=one.low_confidence if is_kept else True,
+                )
+    return with_text
+
+
+def _placed(one: Hypothesis, target: TextIds) -> tuple[str, list[tuple[int, int]]]:
+    """Returns the text of a hypothesis' ids, and where each of them begins and ends in it."""
+    stream, text = target.new_stream(), ""
+    places = []
+    for token in one.ids:
+        start, text = len(text), text + stream.add(token)
+        places.append((start, len(text)))
+    return text + stream.finish(), places
 
 
 def with_attention(

@@ -13,7 +13,6 @@ from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows, SourceLimit
 from keras_transformer.search.options import (
-    Candidate,
     Hypothesis,
     SearchOptions,
     check_defaults,
@@ -24,7 +23,7 @@ from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
 from keras_transformer.text.sentences import Passage
-from keras_transformer.text.subwords.slots import Lift
+from keras_transformer.text.subwords.slots import AlignedPart, Lift
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
@@ -34,6 +33,7 @@ from keras_transformer.translation.results import (
     known_texts,
     to_hypotheses,
     with_attention,
+    with_spans,
 )
 from keras_transformer.translation.text_ids import TextIds, check_texts
 from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
@@ -41,7 +41,8 @@ from keras_transformer.translation.written import end_text, joined_to_stop, to_s
 
 class Asked(NamedTuple):
     """A request of texts: options, marks, texts without tags and with what goes around the model
-    apart, ids, and the phrases that translations hold.
+    apart, ids, the phrases that translations hold, and the parts whose spans an alignment puts
+    back.
     """
 
     options: SearchOptions
@@ -49,6 +50,7 @@ class Asked(NamedTuple):
     passages: list[Passage]
     sources: list[list[int]]
     phrases: list[Phrases]
+    aligned: Sequence[AlignedPart | None]
 
     def at(self, places: Sequence[int]) -> "Asked":
         """Returns the request of the texts at some places."""
@@ -58,6 +60,7 @@ class Asked(NamedTuple):
             [self.passages[place] for place in places],
             [self.sources[place] for place in places],
             [self.phrases[place] for place in places],
+            [self.aligned[place] for place in places],
         )
 
 
@@ -78,8 +81,8 @@ class TextSearch:
             has them; None for none.
         letterless: What happens to what has no letter, as for `carried_kinds`, and to words in
             letters that the vocabulary lacks: they go around the model unless all is translated.
-        lift: Lifts spans such as tags out of texts, as slots that the vocabulary has: translations
-            have each of them once. None for none.
+        lift: Lifts spans such as tags out of texts, as slots that the vocabulary has, or to be put
+            back by attention: translations have each of them once. None for none.
 
     Attributes:
         max_source_length: Most tokens of a source; None if there is no limit.
@@ -145,7 +148,7 @@ class TextSearch:
         target_prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
         letterless: Letterless | None = None,
-        lifts: bool = True,
+        aligned: Sequence[AlignedPart | None] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best translation of each text, in order.
@@ -159,7 +162,7 @@ class TextSearch:
             letterless: Whether what has no letter is copied around the model ("copy"), translated
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
                 was opened if None.
-            lifts: Whether spans are lifted out of texts; not if that was done.
+            aligned: The parts that the texts are, if spans were lifted out of them already.
             **options: Fields of `SearchOptions`.
 
         Raises:
@@ -168,32 +171,8 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, lifts=lifts)
-        prefixes = self._prefix_ids(target_prefixes, asked)
-        stops = self._stops(asked.options, replace_unk)
-        engine = self._engine_for(asked.begins)
-        found = engine.search(
-            asked.sources,
-            asked.options,
-            prefixes,
-            with_scores=False,
-            stops=stops,
-            phrases=asked.phrases,
-        )
-        best = [candidates[:1] for candidates in found]
-        if replace_unk:
-            translated = [text for [text] in self._replaced(asked, best)]
-        elif stops:
-            hypotheses = self._ended(asked, prefixes, to_hypotheses(best, self._target, None))
-            return [
-                joined_to_stop(passage, one)
-                for passage, [one] in zip(asked.passages, hypotheses, strict=True)
-            ]
-        else:
-            translated = self._target.decode([candidate.ids for [candidate] in best])
-        return [
-            passage.join([text]) for passage, text in zip(asked.passages, translated, strict=True)
-        ]
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, aligned=aligned)
+        return self._best(asked, target_prefixes, replace_unk)
 
     @suggests_arguments
     def translate_n_best(
@@ -205,7 +184,7 @@ class TextSearch:
         return_scores: bool = True,
         replace_unk: bool = False,
         letterless: Letterless | None = None,
-        lifts: bool = True,
+        aligned: Sequence[AlignedPart | None] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
@@ -220,7 +199,7 @@ class TextSearch:
                 may be NaN, and `low_confidence` then tells of signs of babble.
             replace_unk: Replace each unknown token by the source word that it attends to most.
             letterless: As for `translate`.
-            lifts: As for `translate`.
+            aligned: As for `translate`.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -235,17 +214,13 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, lifts=lifts)
+        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, aligned=aligned)
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         hypotheses = self._distinct(asked, prefixes, stops, return_scores)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
-        if replace_unk:
-            hypotheses = [
-                [dataclasses.replace(one, text=text) for one, text in zip(own, texts, strict=True)]
-                for own, texts in zip(hypotheses, self._replaced(asked, hypotheses), strict=True)
-            ]
+        hypotheses = self._worded(asked, hypotheses, replace_unk)
         return [
             [in_passage(passage, one) for one in own]
             if passage.lift or any(passage.layout)
@@ -267,7 +242,7 @@ class TextSearch:
         The pieces, joined, are what `translate` returns, but for a translation that cannot be
         ended since the options allow no token any more: `translate` returns "" for it, the stream
         has yielded what it began with. With `early_stopping="exact"` no piece is certain before the
-        search ends.
+        search ends, and neither is one of a text whose spans an alignment puts back.
 
         Args:
             text: The source text.
@@ -289,6 +264,8 @@ class TextSearch:
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
+        if any(asked.aligned):
+            return filter(None, self._best(asked, [target_prefix]))
         [source] = asked.sources
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
         [passage], stops = asked.passages, self._stops(chosen)
@@ -335,7 +312,7 @@ class TextSearch:
         name: str = "texts",
         *,
         replace_unk: bool = False,
-        lifts: bool = True,
+        aligned: Sequence[AlignedPart | None] | None = None,
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
@@ -347,11 +324,14 @@ class TextSearch:
             rests, begins = read_tags(self.marks, rests, chosen)
             chosen = without_languages(chosen)
         passages = [
-            self.passage(rest, letterless, replace_unk=replace_unk, lifts=lifts) for rest in rests
+            self.passage(rest, letterless, replace_unk=replace_unk, lifts=aligned is None)
+            for rest in rests
         ]
+        if aligned is None:
+            aligned = [one.aligned[0] for one in passages]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
-        phrases = self._target.phrases(chosen.require)
-        return Asked(chosen, begins, passages, sources, [phrases] * len(sources))
+        phrases = [self._target.phrases(chosen.require)] * len(sources)
+        return Asked(chosen, begins, passages, sources, phrases, aligned)
 
     def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
         """Returns the engine for rows that go between these marks."""
@@ -372,6 +352,33 @@ class TextSearch:
                 "leave one of them out."
             )
         return stops
+
+    def _best(
+        self, asked: Asked, target_prefixes: Sequence[str] | None, replace_unk: bool = False
+    ) -> list[str]:
+        """Searches; returns the best translation of each text."""
+        prefixes = self._prefix_ids(target_prefixes, asked)
+        stops = self._stops(asked.options, replace_unk)
+        engine = self._engine_for(asked.begins)
+        found = engine.search(
+            asked.sources,
+            asked.options,
+            prefixes,
+            with_scores=False,
+            stops=stops,
+            phrases=asked.phrases,
+        )
+        if not (stops or replace_unk or any(asked.aligned)):
+            texts = self._target.decode([candidates[0].ids for candidates in found])
+            return [one.join([text]) for one, text in zip(asked.passages, texts, strict=True)]
+        best = to_hypotheses([candidates[:1] for candidates in found], self._target, None)
+        if stops:
+            best = self._ended(asked, prefixes, best)
+        best = self._worded(asked, best, replace_unk)
+        return [
+            joined_to_stop(passage, one)
+            for passage, [one] in zip(asked.passages, best, strict=True)
+        ]
 
     def _distinct(
         self, asked: Asked, prefixes: IdRows | None, stops: Stops | None, with_scores: bool
@@ -412,13 +419,25 @@ class TextSearch:
             ended.append([judged(one, asked.sources[place], asked.options) for one in texts])
         return ended
 
-    def _replaced(
-        self, asked: Asked, found: Sequence[Sequence[Candidate | Hypothesis]]
-    ) -> list[list[str]]:
-        """Returns the text of each candidate with source words for its unknown tokens."""
-        seen = attentions_of(self._engine, asked.begins, asked.sources, found)
-        read = [without_format(passage.parts[0]) for passage in asked.passages]
-        return known_texts(read, found, seen, self._source.subwords, self._target.subwords)
+    def _worded(
+        self, asked: Asked, found: list[list[Hypothesis]], replace_unk: bool
+    ) -> list[list[Hypothesis]]:
+        """Returns hypotheses with the spans that their attention puts back and, if that is asked
+        for, with source words for unknown tokens.
+        """
+        sides = self._source, self._target
+        if replace_unk:
+            seen = attentions_of(self._engine, asked.begins, asked.sources, found)
+            read = [without_format(passage.parts[0]) for passage in asked.passages]
+            texts = known_texts(read, found, seen, *(side.subwords for side in sides))
+            found = [
+                [dataclasses.replace(one, text=text) for one, text in zip(own, said, strict=True)]
+                for own, said in zip(found, texts, strict=True)
+            ]
+        if any(asked.aligned):
+            begins, sources = asked.begins, asked.sources
+            found = with_spans(self._engine, begins, sources, asked.aligned, found, *sides)
+        return found
 
     def _prefix_ids(self, prefixes: Sequence[str] | None, asked: Asked) -> IdRows | None:
         """Returns the ids of prefixes, without what goes around the model anyway."""

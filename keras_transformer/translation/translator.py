@@ -176,7 +176,7 @@ class TextTranslator(TextSearch):
             ValueError: A text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, {}, "translate", lifts=False)
+        asked = self._ask(texts, {}, "translate", aligned=[None] * len(texts))
         rows = self._engine_for(asked.begins).encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 

@@ -112,7 +112,9 @@ def test_a_model_with_slots_lifts_by_its_own_profile_unless_another_is_given() -
     assert lifter_of(SpecialIds(slots=(4,)), SEEN, "plain") is None
 
 
-def test_a_model_without_slots_lifts_nothing_and_refuses_a_profile() -> None:
-    assert lifter_of(SpecialIds(), None) is None
-    with pytest.raises(ValueError, match="markup='html' needs a model with slots"):
-        lifter_of(SpecialIds(), None, "html")
+def test_a_model_without_slots_reads_texts_without_tags_if_a_profile_is_given() -> None:
+    assert lifter_of(SpecialIds(), None) is None and lifter_of(SpecialIds(), None, "plain") is None
+    lift_tags = lifter_of(SpecialIds(), None, "html")
+    assert lift_tags is not None and lift_tags("a <b>word</b>").text == "a word"
+    with pytest.raises(ValueError, match="markup must be one of .*, got 'tags'"):
+        lifter_of(SpecialIds(), None, "tags")  # type: ignore[arg-type]

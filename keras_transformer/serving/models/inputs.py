@@ -246,6 +246,7 @@ class RowReader:
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
+        aligned = [part for passage in passages for part in passage.aligned]
         check_lengths("text", map(len, sources), self._longest_source, owners)
         rows = []
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
@@ -255,6 +256,7 @@ class RowReader:
             if prefix and is_first:
                 given = passages[owner].bare(prefix.decode(*ANY_BYTES)).encode(*ANY_BYTES)
             row = self._row(source, given, max_length, length_penalty, begins[owner])
+            row = row._replace(aligned=aligned[place])
             rows.append(row._replace(own=placed(own[owner], place)) if own else row)
         return Request(rows, passages)
 

@@ -23,7 +23,13 @@ from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
 from keras_transformer.serving.models.inputs import RowReader
-from keras_transformer.serving.models.outputs import Outputs, ResultWriter, check_states
+from keras_transformer.serving.models.outputs import (
+    Found,
+    Outputs,
+    ResultWriter,
+    check_states,
+    hypotheses_of,
+)
 from keras_transformer.serving.models.rows import (
     NUM_HYPOTHESES,
     SAMPLING,
@@ -42,7 +48,7 @@ from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
-from keras_transformer.translation.results import scored, to_hypotheses, with_attention
+from keras_transformer.translation.results import scored, to_hypotheses, with_attention, with_spans
 
 
 class ServedModel:
@@ -254,8 +260,13 @@ class ServedModel:
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
-        engine = self._engine_for([row.begins])
-        tokens = tokens_of(engine, row.source, _greedy(self.search, row), row.prefix)
+        engine, options = self._engine_for([row.begins]), _greedy(self.search, row)
+        if row.aligned is not None:
+            found = engine.search([row.source], options, [row.prefix], with_scores=False)
+            [[best]] = self._restored([row], found)
+            emit(best.text)
+            return
+        tokens = tokens_of(engine, row.source, options, row.prefix)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -263,7 +274,7 @@ class ServedModel:
     def explain(self, rows: Sequence[TranslationRow]) -> list[list[dict[str, Any]]]:
         """Returns each row's hypotheses with their attention, for display."""
         found = self._translate_distinct(rows)
-        hypotheses = to_hypotheses(found, self._target, self.min_score)
+        hypotheses = hypotheses_of(found, self._target, self.min_score)
         begins, sources = [row.begins for row in rows], [row.source for row in rows]
         best = distinct(hypotheses, self.search)
         attended = with_attention(self._engine, begins, sources, best)
@@ -299,12 +310,33 @@ class ServedModel:
     def _source_lengths(self, texts: Sequence[str]) -> list[int]:
         return [len(ids) for ids in self._source.encode(texts)]
 
-    def _translate(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
-        return self._by_options(rows, self._search)
+    def _translate(self, rows: Sequence[TranslationRow]) -> list[Sequence[Found]]:
+        return self._with_spans(rows, self._by_options(rows, self._search))
 
-    def _translate_distinct(self, rows: Sequence[TranslationRow]) -> list[list[Candidate]]:
+    def _translate_distinct(self, rows: Sequence[TranslationRow]) -> list[Sequence[Found]]:
         """As `_translate`, with as many texts of each row as are asked for."""
-        return self._by_options(rows, self._search_distinct)
+        return self._with_spans(rows, self._by_options(rows, self._search_distinct))
+
+    def _with_spans(
+        self, rows: Sequence[TranslationRow], found: Sequence[Sequence[Found]]
+    ) -> list[Sequence[Found]]:
+        """Returns the results of rows: hypotheses, where their attention puts spans back."""
+        results = list(found)
+        places = [place for place, row in enumerate(rows) if row.aligned is not None]
+        if not places:
+            return results
+        own = self._restored([rows[place] for place in places], [found[place] for place in places])
+        for place, hypotheses in zip(places, own, strict=True):
+            results[place] = hypotheses
+        return results
+
+    def _restored(
+        self, rows: Sequence[TranslationRow], found: Sequence[Sequence[Found]]
+    ) -> list[list[Hypothesis]]:
+        hypotheses = to_hypotheses(found, self._target, self.min_score)
+        begins, sources = [row.begins for row in rows], [row.source for row in rows]
+        parts, sides = [row.aligned for row in rows], (self._source, self._target)
+        return with_spans(self._engine, begins, sources, parts, hypotheses, *sides)
 
     def _by_options(
         self,

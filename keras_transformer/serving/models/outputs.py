@@ -23,6 +23,8 @@ from keras_transformer.translation.results import (
 from keras_transformer.translation.text_ids import TextIds
 
 Outputs = dict[str, npt.NDArray[Any]]
+# A result of a row, with its text where that has spans.
+Found = Candidate | Hypothesis
 
 # Most numbers in one array of an answer: as JSON they are about 90 MB.
 MOST_NUMBERS = 1 << 22
@@ -68,16 +70,16 @@ class ResultWriter:
         """Returns the arrays of a signature's outputs, from a result for each row of a request."""
         return self._writers[signature_name](request, results)
 
-    def _best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+    def _best(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         best = [found[0] for found in self._joined(request, [found[:1] for found in results])]
         texts = [one.text for one in best]
         return {"translation": strings(texts), "score": floats([one.score for one in best])}
 
-    def _n_best(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+    def _n_best(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         count = most_hypotheses(request.rows, self._search)
         return self._grids(list(self._joined(request, results)), count)
 
-    def _sentences(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+    def _sentences(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         """Returns the best of each part, in as many columns as the text with the most parts has."""
         found = iter(self._hypotheses([found[:1] for found in results]))
         best = [[next(found)[0] for _ in passage.parts] for passage in request.passages]
@@ -102,7 +104,7 @@ class ResultWriter:
             "ids": ids,
         }
 
-    def _ids(self, request: Request, results: Sequence[list[Candidate]]) -> Outputs:
+    def _ids(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         best = [found[0] for found in results]
         ids = self._padding(len(best), self._search.max_length)
         for row, one in zip(ids, best, strict=True):
@@ -117,7 +119,7 @@ class ResultWriter:
         return {"encoder_states": states, "mask": mask}
 
     def _joined(
-        self, request: Request, results: Sequence[Sequence[Candidate]]
+        self, request: Request, results: Sequence[Sequence[Found]]
     ) -> Iterator[list[Hypothesis]]:
         """Yields each text's hypotheses, joined from those of its parts."""
         found = iter(zip(request.rows, self._hypotheses(results), strict=True))
@@ -125,8 +127,8 @@ class ResultWriter:
             rows, parts = zip(*(next(found) for _ in passage.parts), strict=True)
             yield join_hypotheses(passage, parts, rows[0].adapt(self._search))
 
-    def _hypotheses(self, results: Sequence[Sequence[Candidate]]) -> list[list[Hypothesis]]:
-        return to_hypotheses(results, self._target, self._min_score)
+    def _hypotheses(self, results: Sequence[Sequence[Found]]) -> list[list[Hypothesis]]:
+        return hypotheses_of(results, self._target, self._min_score)
 
     def _grids(self, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Outputs:
         """Returns texts, scores and flags of hypotheses, each `(rows, columns)`."""
@@ -156,6 +158,17 @@ def grids(texts: str, rows: Sequence[Sequence[Hypothesis]], columns: int) -> Out
         "log_probabilities": floats([one.log_probability for one in every]),
     }
     return {name: values.reshape(len(rows), columns) for name, values in flat.items()}
+
+
+def hypotheses_of(
+    results: Sequence[Sequence[Found]], target: TextIds, min_score: float | None
+) -> list[list[Hypothesis]]:
+    """Returns results as hypotheses, which those with spans are already; see `to_hypotheses`."""
+    texts = to_hypotheses(results, target, min_score)
+    return [
+        [had if isinstance(had, Hypothesis) else one for had, one in zip(*pair, strict=True)]
+        for pair in zip(results, texts, strict=True)
+    ]
 
 
 async def written(outputs: Outputs, write: Callable[[], Any]) -> Any:

@@ -14,6 +14,7 @@ from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.text.sentences import Passage
+from keras_transformer.text.subwords.slots import AlignedPart
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 # Fields of `SearchOptions` and their values, of one row.
@@ -44,6 +45,7 @@ class TranslationRow(NamedTuple):
         length_penalty: Exponent of the length penalty.
         begins: The marks of its languages.
         own: Fields of `SearchOptions` that the request sets for this row, and their values.
+        aligned: The text, if it has spans that an alignment puts back.
     """
 
     source: Sequence[int]
@@ -52,6 +54,7 @@ class TranslationRow(NamedTuple):
     length_penalty: float
     begins: Begins = Begins()
     own: Own = ()
+    aligned: AlignedPart | None = None
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""

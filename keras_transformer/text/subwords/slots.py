@@ -5,37 +5,74 @@ They are private-use characters of Unicode's last plane but one, each a piece of
 vocabularies of models that are trained with them.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 # More than the spans of nearly all sentences. `letterless` names their range, too.
 SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenAlignment:
+    """How much the tokens of a translation attend to those of its source.
+
+    Attributes:
+        source: The text that the model read.
+        source_places: Where each of its tokens begins and ends there.
+        target: The text that the model wrote.
+        target_places: Where each of its tokens begins and ends there.
+        weights: float32 `(target tokens, source tokens)`, none negative.
+    """
+
+    source: str
+    source_places: Sequence[tuple[int, int]]
+    target: str
+    target_places: Sequence[tuple[int, int]]
+    weights: npt.NDArray[np.float32]
 
 
 class Lifted(Protocol):
     """A text whose spans were lifted out."""
 
     @property
+    def needs_alignment(self) -> bool:
+        """Whether the model reads no slots, so that an alignment says where spans go."""
+
+    @property
     def text(self) -> str:
-        """The text with slots in place of spans."""
+        """What the model reads: the text with slots in place of spans, or without them."""
 
     @property
     def places(self) -> Sequence[tuple[int, int]]:
         """Where each span begins and ends in the text as it was."""
 
-    def put_back(self, translation: str) -> str:
-        """Returns a translation of `text`, or a piece of one, with the spans in place of slots."""
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
+        """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
+
+        If spans are put back by alignments, a translation without one has them already.
+        """
 
     def taken_out(self, translation: str) -> str:
         """Returns a translation, or how it begins, with the slots of the spans that it has."""
 
-    def is_kept(self, translation: str) -> bool:
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds:
-        `put_back` then has nothing to mend.
+        `put_back` then has nothing to mend or to guess.
         """
 
 
 Lift = Callable[[str], Lifted]
+
+
+class AlignedPart(NamedTuple):
+    """A part of a text, as a model reads it, and what an alignment puts back."""
+
+    text: str
+    lifted: Lifted
 
 
 def masked(text: str, lift: Lift | None) -> tuple[str, list[str]]:

@@ -1,0 +1,135 @@
+"""Which words, signs and spans of a source those of its translation come from, by attention."""
+
+import bisect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from keras_transformer.text.subwords.slots import TokenAlignment
+
+Place = tuple[int, int]  # First character and the one after the last.
+_WIDE = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_SIGNS = (
+    r"!-/:-@\[-`{-~\u00a1-\u00bf\u055a-\u055f\u060c\u061b\u061f\u06d4\u0964\u0965\u2010-\u206f"
+    r"\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+)
+_LETTERS = rf"[^\s{_SIGNS}{_WIDE}]+"
+# Words and signs; Chinese and Japanese are read character by character.
+UNITS = re.compile(rf"{_LETTERS}(?:['’\-]{_LETTERS})*|\S")
+
+
+class Links:
+    """Which units of a source its translation comes from.
+
+    Args:
+        read: What the model read.
+        words: Where each span that stands for a word begins and ends in it, by its number.
+        translation: What the model wrote.
+        alignment: The alignment of both, whose texts may differ a little from these.
+
+    Attributes:
+        units: Where each word, sign and span of the source begins and ends.
+        is_sign: Whether each of them has neither letter nor digit.
+    """
+
+    def __init__(
+        self,
+        read: str,
+        words: Mapping[int, Place],
+        translation: str,
+        alignment: TokenAlignment,
+    ) -> None:
+        self.units, self._numbers = _units(read, words)
+        self.is_sign = [is_sign(read[start:end]) for start, end in self.units]
+        source = _moved(alignment.source_places, alignment.source, read)
+        self._target = _moved(alignment.target_places, alignment.target, translation)
+        weights = alignment.weights[: len(self._target), : len(source)]
+        owners = np.zeros((weights.shape[1], len(self.units)), np.float32)
+        for token, place in enumerate(source[: weights.shape[1]]):
+            for unit in self._overlapping(self.units, *place):
+                owners[token, unit] = 1.0
+        self._weights = weights @ owners
+        self._carried = {
+            number
+            for number, (start, end) in zip(
+                words, _moved(list(words.values()), read, alignment.source), strict=True
+            )
+            if start == end
+        }
+
+    def weights(self, start: int, end: int) -> npt.NDArray[np.float32]:
+        """Returns how much characters of the translation attend to each unit of the source."""
+        tokens = list(self._overlapping(self._target[: len(self._weights)], start, end))
+        found: npt.NDArray[np.float32] = self._weights[tokens].sum(axis=0)
+        return found
+
+    def source_of(self, start: int, end: int) -> int:
+        """Returns the unit of the source that characters attend to most; -1 if unknown."""
+        weights = self.weights(start, end)
+        return int(weights.argmax()) if weights.any() else -1
+
+    def unit_of(self, number: int) -> int:
+        """Returns the unit of the source that a span is."""
+        return self._numbers[number]
+
+    def has_read(self, number: int) -> bool:
+        """Returns whether a span that stands for a word is in what the model has read."""
+        return number not in self._carried
+
+    def within(self, start: int, end: int) -> Place:
+        """Returns the first unit of the source within characters, and the one after the last."""
+        if start == end:
+            place = sum(unit[1] <= start for unit in self.units)
+            return place, place
+        found = list(self._overlapping(self.units, start, end))
+        return (found[0], found[-1] + 1) if found else self.within(start, start)
+
+    @staticmethod
+    def _overlapping(places: Sequence[Place], start: int, end: int) -> Iterator[int]:
+        first = bisect.bisect_right(places, start, key=lambda place: place[1])
+        for number in range(first, len(places)):
+            if places[number][0] >= end:
+                break
+            yield number
+
+
+def is_sign(text: str) -> bool:
+    """Returns whether a unit has neither letter nor digit."""
+    return not any(map(str.isalnum, text))
+
+
+def _units(read: str, words: Mapping[int, Place]) -> tuple[list[Place], dict[int, int]]:
+    """Returns the units of a source, and which of them each span that stands for a word is."""
+    units: list[Place] = []
+    numbers: dict[int, int] = {}
+    last = 0
+    for number, (start, end) in words.items():
+        units += [found.span() for found in UNITS.finditer(read, last, start)]
+        numbers[number] = len(units)
+        units.append((start, end))
+        last = end
+    return [*units, *(found.span() for found in UNITS.finditer(read, last))], numbers
+
+
+def _moved(places: Sequence[Place], said: str, meant: str) -> list[Place]:
+    """Returns where places of a text are in another one, which lacks some of it or has more."""
+    if meant.startswith(said) or said.startswith(meant):
+        return [(min(start, len(meant)), min(end, len(meant))) for start, end in places]
+    import difflib  # Rarely needed: it would make every start slower.
+
+    before, behind = [0] * (len(said) + 1), [0] * (len(said) + 1)
+    matched: dict[int, int] = {}
+    for first, second, size in difflib.SequenceMatcher(
+        None, said, meant, autojunk=False
+    ).get_matching_blocks():
+        matched.update(zip(range(first, first + size), range(second, second + size), strict=True))
+    last = 0
+    for place in range(len(said)):
+        before[place] = matched.get(place, last)
+        last = behind[place] = matched[place] + 1 if place in matched else last
+    before[-1] = last
+    return [
+        (before[start], behind[end - 1] if start < end else before[start]) for start, end in places
+    ]
