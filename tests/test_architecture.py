@@ -69,6 +69,7 @@ SHARED = {
     "keras_transformer.generation.continuation",
     "keras_transformer.generation.engine",
     "keras_transformer.generation.text_generator",
+    "keras_transformer.markup.casing",
     "keras_transformer.markup.lifting",
     "keras_transformer.markup.profiles",
     "keras_transformer.markup.terms",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
@@ -33,6 +34,9 @@ class LineOptions:
             put them back by attention.
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
             hold where a text holds the source term; only with models trained with --markup.
+        casing: "auto" translates a text in capitals as a sentence and puts its translation in
+            capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
+            leaves it as it is.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH
@@ -41,6 +45,7 @@ class LineOptions:
     letterless: Letterless = "auto"
     markup: Profile | None = None
     glossary: Path | None = None
+    casing: Casing = "auto"
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -52,6 +57,7 @@ class LineOptions:
             "letterless": self.letterless,
             "markup": self.markup,
             "glossary": Glossary.read(self.glossary) if self.glossary else None,
+            "casing": self.casing,
         }
 
     def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:

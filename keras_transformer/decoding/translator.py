@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.decoding.engine import KerasEngine
+from keras_transformer.markup.casing import Casing, recasing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.terms import Glossary
@@ -46,6 +47,9 @@ class Translator(TextTranslator):
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
+        casing: A text in capitals is translated as a sentence, and its translation put in
+            capitals ("auto"), unless one in a hundred of the model's training lines was in
+            capitals; or as it is ("keep").
 
     Attributes:
         model: The model.
@@ -76,6 +80,7 @@ class Translator(TextTranslator):
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        casing: Casing = "auto",
     ) -> None:
         require_model(model, Transformer)
         self.model = model
@@ -93,7 +98,11 @@ class Translator(TextTranslator):
             min_score=min_score,
             search=search,
             letterless=letterless,
-            lift=lifter_of(model.config.special_ids, training_text, markup, glossary),
+            lift=recasing(
+                lifter_of(model.config.special_ids, training_text, markup, glossary),
+                casing,
+                training_text,
+            ),
         )
 
     @classmethod

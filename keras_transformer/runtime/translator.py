@@ -6,6 +6,7 @@ from functools import partial
 
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.markup.casing import Casing, recasing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.terms import Glossary
@@ -44,6 +45,9 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
+        casing: A text in capitals is translated as a sentence, and its translation put in
+            capitals ("auto"), unless one in a hundred of the model's training lines was in
+            capitals; or as it is ("keep").
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".
@@ -85,6 +89,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        casing: Casing = "auto",
         mmap: bool = False,
     ) -> None:
         check_min_score(min_score)
@@ -108,7 +113,11 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
             letterless=letterless,
-            lift=lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
+            lift=recasing(
+                lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
+                casing,
+                manifest.training_text,
+            ),
         )
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import PROFILES, Profile
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
@@ -83,6 +84,9 @@ class ServeOptions:
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
             of the model's training if None, "plain" for none.
         glossary: File of terms that translations hold, as `translate` takes it; None for none.
+        casing: "auto" translates a text in capitals as a sentence and puts its translation in
+            capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
+            leaves it as it is.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.
@@ -128,6 +132,7 @@ class ServeOptions:
     letterless: Letterless = "auto"
     markup: Profile | None = None
     glossary: Path | None = None
+    casing: Casing = "auto"
     min_score: float | None = None
     poll_seconds: float = 1.0
     threads: int | None = None
@@ -162,6 +167,7 @@ class ServeOptions:
         self._check_names()
         check_choice("long_texts", self.long_texts, get_args(LongTexts))
         check_choice("letterless", self.letterless, get_args(Letterless))
+        check_choice("casing", self.casing, get_args(Casing))
         if self.markup is not None:
             check_choice("markup", self.markup, PROFILES)
         if self.max_sentences > self.max_queue:

@@ -14,6 +14,8 @@ from keras_transformer.text.sentences import split_sentences
 SAMPLED_LINES = 100_000
 # A model knows what one line in this many held; fewer are chance, or slips of the splitter.
 _RARE = 100
+# Fewer may be an acronym.
+_FEWEST_CAPITALS = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class TrainingText:
             an earlier version looked at them.
         markup: The profile by which spans were replaced by slots; None if none were.
         span_patterns: Regular expressions of further spans.
+        capitals: How many of the lines that were looked at were in capitals; None if an earlier
+            version looked at them.
 
     Raises:
         ValueError: A number is out of range.
@@ -37,6 +41,7 @@ class TrainingText:
     letterless: Mapping[Kind, int] | None = None
     markup: str | None = None
     span_patterns: tuple[str, ...] = ()
+    capitals: int | None = None
 
     def __post_init__(self) -> None:
         if self.longest_source < 1:
@@ -49,6 +54,8 @@ class TrainingText:
                 f"letterless must be counts of lines of the kinds {', '.join(KINDS)}, got "
                 f"{dict(counts)}."
             )
+        if not 0 <= (self.capitals or 0) <= most:
+            raise ValueError(f"capitals must be a count of lines, got {self.capitals}.")
 
     @classmethod
     def from_lines(cls, lines: Sequence[str], longest_source: int) -> "TrainingText":
@@ -59,7 +66,12 @@ class TrainingText:
         kinds = Counter(kind for line in looked_at for kind in kinds_in(line))
         counts = tuple(found[count] for count in range(1, max(found) + 1))
         letterless = {kind: kinds[kind] for kind in KINDS}
-        return cls(longest_source=longest_source, sentences=counts, letterless=letterless)
+        return cls(
+            longest_source=longest_source,
+            sentences=counts,
+            letterless=letterless,
+            capitals=sum(map(in_capitals, looked_at)),
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainingText":
@@ -75,6 +87,7 @@ class TrainingText:
             letterless=_counts(values.get("letterless")),
             markup=values.get("markup"),
             span_patterns=tuple(values.get("span_patterns", ())),
+            capitals=values.get("capitals"),
         )
 
     @property
@@ -94,6 +107,16 @@ class TrainingText:
             return None
         lines = sum(self.sentences)
         return frozenset(kind for kind, one in self.letterless.items() if one * _RARE >= lines)
+
+    @property
+    def knows_capitals(self) -> bool | None:
+        """Whether at least one line in a hundred was in capitals; None if unknown."""
+        return None if self.capitals is None else self.capitals * _RARE >= sum(self.sentences)
+
+
+def in_capitals(text: str) -> bool:
+    """Returns whether a text is written in capitals, more of them than an acronym has."""
+    return text.isupper() and sum(map(str.isupper, text)) >= _FEWEST_CAPITALS
 
 
 def _counts(values: Mapping[Any, Any] | None) -> dict[Kind, int] | None:

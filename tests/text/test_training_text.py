@@ -33,6 +33,16 @@ def test_what_has_no_letter_is_counted_by_kind() -> None:
     assert TrainingText.from_dict(json.loads(json.dumps(dataclasses.asdict(seen)))) == seen
 
 
+def test_lines_in_capitals_are_counted_but_for_acronyms() -> None:
+    lines = ["DELETE 3 FILES?", "NATO", "Delete.", "1234567"]
+    seen = TrainingText.from_lines(lines, longest_source=9)
+    assert (seen.capitals, seen.knows_capitals) == (1, True)
+    assert TrainingText.from_lines([*lines, *["One."] * 97], 9).knows_capitals is False
+    assert TrainingText(longest_source=9, sentences=(1,)).knows_capitals is None
+    with pytest.raises(ValueError, match="capitals must be a count of lines, got 5"):
+        dataclasses.replace(seen, capitals=5)
+
+
 @pytest.mark.parametrize("counts", [{"numbers": -1}, {"numbers": 4}, {"words": 1}])
 def test_damaged_counts_are_refused(counts: dict) -> None:
     with pytest.raises(ValueError, match="letterless must be counts of lines of the kinds"):

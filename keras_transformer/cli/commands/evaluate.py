@@ -16,6 +16,7 @@ from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.long_lines import LineOptions, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.noise.pairs import noisy_test_sets
 from keras_transformer.search.options import SearchOptions
@@ -38,6 +39,7 @@ class EvaluateOptions:
         markup: Profile of the spans that translations keep: that of the run if not given, "plain"
             for none.
         glossary: File of terms, as `translate` takes it.
+        casing: As `translate` takes it.
         noise: Score the test set in capitals, with typos, without end punctuation, with emoji and
             with numbers, too: how much a model loses by what people write.
         json: Print the result as one JSON object.
@@ -48,6 +50,7 @@ class EvaluateOptions:
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
+    casing: Casing = "auto"
     noise: bool = False
     json: bool = False
 
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is not None:
         check_output(options.output, is_directory=False)
     sources, references = _read_test_set(options)
-    lines = LineOptions(markup=options.markup, glossary=options.glossary)
+    lines = LineOptions(markup=options.markup, glossary=options.glossary, casing=options.casing)
     translator = open_translator(given.model, read_fields(given, RuntimeOptions), lines)
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))

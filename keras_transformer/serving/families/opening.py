@@ -31,7 +31,10 @@ class _Unused(NamedTuple):
     server: Collection[str]
 
 
-_OF_TEXTS_TO_TRANSLATE = ("language", "join_lines", "letterless", "markup", "glossary", "min_score")
+_OF_TEXTS_TO_TRANSLATE = (
+    *("language", "join_lines", "letterless", "markup", "glossary", "casing"),
+    "min_score",
+)
 # The families that are not translated never split a text, as long_texts="refuse" says.
 _UNUSED: dict[str, _Unused] = {
     ENCODER_DECODER.name: _Unused((), "cut", ()),

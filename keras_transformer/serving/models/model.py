@@ -13,6 +13,7 @@ from keras_transformer.artefact.search_signatures import AnswerSizes, server_sig
 from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
+from keras_transformer.markup.casing import Casing, recasing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.terms import Glossary
@@ -69,6 +70,9 @@ class ServedModel:
             ("translate"), or either, depending on its training text ("auto").
         markup: Profile of the spans that translations keep; that of the model's training if None.
         glossary: Terms that translations hold; None for none.
+        casing: A text in capitals is translated as a sentence, and its translation put in
+            capitals ("auto"), unless one in a hundred of the model's training lines was in
+            capitals; or as it is ("keep").
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: Threads for the graphs; one for each core that the process may use if None.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
@@ -104,6 +108,7 @@ class ServedModel:
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        casing: Casing = "auto",
         join_lines: bool = False,
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
@@ -130,11 +135,13 @@ class ServedModel:
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
         lift = lifter_of(manifest.special_ids, manifest.training_text, markup, glossary)
+        has_flags = self.min_score is not None or lift is not None
+        lift = recasing(lift, casing, manifest.training_text)
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
                 model_dim=self._engine.model_dim,
-                has_min_score=self.min_score is not None or lift is not None,
+                has_min_score=has_flags,
                 has_languages=marks.can_choose,
             )
         )
@@ -172,7 +179,7 @@ class ServedModel:
             target=self._target,
             search=search,
             min_score=self.min_score,
-            has_flags=self.min_score is not None or lift is not None,
+            has_flags=has_flags,
             model_dim=self._engine.model_dim,
         )
         self._runs: dict[str, Run] = {
@@ -198,6 +205,7 @@ class ServedModel:
             letterless=options.letterless,
             markup=options.markup,
             glossary=Glossary.read(options.glossary) if options.glossary else None,
+            casing=options.casing,
             threads=options.threads,
             providers=parse_providers(options.provider),
             mmap=options.mmap,

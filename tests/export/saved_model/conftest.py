@@ -167,7 +167,8 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Served], 
                 tmp_path_factory.mktemp("onnx") / "artefact",
                 target_tokenizer=None if target is source else target,
             )
-            options = {"letterless": "translate"}
+            # What a graph does not do.
+            options: Any = {"letterless": "translate", "casing": "keep"}
             made[served.path] = (
                 Translator(served.model, source, target, **options),
                 OnnxTranslator(artefact, threads=1, **options),

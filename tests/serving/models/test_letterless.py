@@ -1,4 +1,5 @@
-"""What has no letter goes around the served model, and wrapped lines are joined by hand."""
+"""What has no letter goes around the served model, texts in capitals are read as sentences, and
+wrapped lines are joined by hand."""
 
 import dataclasses
 
@@ -36,6 +37,18 @@ def test_a_served_model_gets_what_it_was_trained_on(start, exported, translator)
     found = server.predict({"instances": TEXTS[:2]}).json()["predictions"]
     wanted = translator.translate(TEXTS[:2], letterless="translate")
     assert [row["translation"] for row in found] == wanted != TEXTS[:2]
+
+
+def test_capitals_are_read_as_a_sentence(server, start, exported) -> None:
+    body = {"instances": [HELLO.capitalize(), HELLO.upper()]}
+
+    def translations(served) -> list[str]:
+        return [row["translation"] for row in served.predict(body).json()["predictions"]]
+
+    plain, capitals = translations(server)
+    assert capitals == plain.upper()
+    kept = translations(start(exported.path, casing="keep"))
+    assert kept[0] == plain and kept[1] != capitals
 
 
 def test_hypotheses_differ_as_texts(start, exported, splitting, texts) -> None:

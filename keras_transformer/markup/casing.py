@@ -1,0 +1,113 @@
+"""Capitals by rule: a text in capitals is translated as a sentence, and its translation written in
+capitals, for models that know few such texts.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, get_args
+
+from keras_transformer.config.checks import check_choice
+from keras_transformer.markup.spans import find_spans
+from keras_transformer.text.subwords.slots import Lift, Lifted
+from keras_transformer.text.training_text import TrainingText, in_capitals
+
+Casing = Literal["auto", "keep"]
+_BEGINNING = re.compile(r"(?:\A|[.!?…]\W*\s)[\W_]*[^\W\d_]")
+
+
+@dataclasses.dataclass(frozen=True)
+class WholeText:
+    """The `Lifted` of a text out of which nothing is lifted.
+
+    Attributes:
+        text: The text.
+    """
+
+    text: str
+    places: Sequence[tuple[int, int]] = ()
+
+    def put_back(self, translation: str) -> str:
+        """Returns the translation."""
+        return translation
+
+    def taken_out(self, translation: str) -> str:
+        """Returns the translation."""
+        return translation
+
+    def is_kept(self, translation: str) -> bool:
+        """Returns True: there is nothing to keep."""
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class RecasedText:
+    """The `Lifted` of a text in capitals; its spans keep their letters.
+
+    Attributes:
+        lifted: The text as it is, without its spans.
+    """
+
+    lifted: Lifted
+
+    @property
+    def text(self) -> str:
+        """The text as a sentence, with slots in place of spans."""
+        return recased(self.lifted.text)
+
+    @property
+    def places(self) -> Sequence[tuple[int, int]]:
+        """Where each span begins and ends in the text as it was."""
+        return self.lifted.places
+
+    def put_back(self, translation: str) -> str:
+        """Returns a translation of `text`, or a piece of one, in capitals, with the spans."""
+        return self.lifted.put_back(translation.upper())
+
+    def taken_out(self, translation: str) -> str:
+        """Returns a translation, or how it begins, as a sentence, with slots for its spans."""
+        bare = self.lifted.taken_out(translation)
+        return recased(bare) if bare.isupper() else bare
+
+    def is_kept(self, translation: str) -> bool:
+        """Returns whether a translation of `text` has every span once, in an order that holds."""
+        return self.lifted.is_kept(translation)
+
+
+def recased(text: str) -> str:
+    """Returns a text in capitals as sentences are written.
+
+    Example:
+        >>> recased("DELETE IT? YES.")
+        'Delete it? Yes.'
+    """
+    return _BEGINNING.sub(lambda found: found[0].upper(), text.lower())
+
+
+def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Lift | None:
+    """Returns what lifts spans out of texts and recases those in capitals, if a model needs it.
+
+    Args:
+        lift: Lifts spans out of texts; None for none.
+        casing: "auto" if fewer than one in a hundred of the model's training lines were in
+            capitals, or no record says what they were; "keep" for texts as they are.
+        seen: What they looked like; None if unknown, as for imported models. A record of an earlier
+            version, which did not count capitals, is of a model that reads texts as they are.
+
+    Raises:
+        ValueError: `casing` is neither.
+    """
+    check_choice("casing", casing, get_args(Casing))
+    if casing == "keep" or (seen is not None and seen.knows_capitals is not False):
+        return lift
+    return partial(_lifted, lift=lift)
+
+
+def _lifted(text: str, lift: Lift | None) -> Lifted:
+    lifted = WholeText(text) if lift is None else lift(text)
+    if not in_capitals(lifted.text):
+        return lifted
+    # A span that is read as text would lose its letters.
+    has_spans = any(span.kind != "slot" for span in find_spans(lifted.text))
+    return lifted if has_spans else RecasedText(lifted)

@@ -1,0 +1,59 @@
+"""Texts in capitals are read as sentences, and their translations written in capitals."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.markup.casing import recased, recasing
+from keras_transformer.markup.lifting import lifter
+from keras_transformer.text.subwords.slots import SLOTS, Lift
+from keras_transformer.text.training_text import TrainingText
+
+
+def recaser(lift: Lift | None = None) -> Lift:
+    made = recasing(lift, "auto", None)
+    assert made is not None
+    return made
+
+
+def test_sentences_begin_with_a_capital() -> None:
+    assert recased("“DELETE IT?” YES. ÜBER 3.5 MB!") == "“Delete it?” Yes. Über 3.5 mb!"
+
+
+@pytest.mark.parametrize("text", ["NATO", "Delete it", "", "123", "DELETE %S IN HTTP://A.ORG"])
+def test_other_texts_are_read_as_they_are(text: str) -> None:
+    lifted = recaser()(text)
+    assert (lifted.text, lifted.put_back("Ein %s")) == (text, "Ein %s")
+
+
+def test_a_translation_is_in_capitals_but_for_its_spans() -> None:
+    lifted = recaser(lifter("auto"))("DELETE <b>%(name)s</b> NOW")
+    first, second, third = SLOTS[:3]
+    assert lifted.text == f"Delete {first}{second}{third} now"
+    said = f"Jetzt {first}{second}{third} löschen"
+    assert lifted.is_kept(said)
+    assert lifted.put_back(said) == "JETZT <b>%(name)s</b> LÖSCHEN"
+    assert lifted.taken_out("JETZT <b>%(name)s") == f"Jetzt {first}{second}"
+
+
+def test_the_beginning_of_a_translation_may_have_letters_of_its_own() -> None:
+    assert recaser()("DELETE IT").taken_out("die Datei") == "die Datei"
+
+
+@given(st.text("ABCÄÉ .!?«»<b>%&;{}", max_size=30))
+def test_what_is_recased_comes_back_in_capitals(text: str) -> None:
+    for lift in (None, lifter("auto")):
+        lifted = recaser(lift)(text)
+        assert lifted.put_back(lifted.text) == text
+
+
+@pytest.mark.parametrize(("capitals", "recases"), [(None, False), (0, True), (1, False)])
+def test_a_model_that_knows_capitals_reads_them(capitals: int | None, recases: bool) -> None:
+    seen = TrainingText(longest_source=9, sentences=(100,), capitals=capitals)
+    assert (recasing(None, "auto", seen) is not None) == recases
+    assert recasing(None, "keep", seen) is None
+
+
+def test_another_casing_is_refused() -> None:
+    with pytest.raises(ValueError, match="casing must be one of auto, keep, got .lower."):
+        recasing(None, "lower", None)  # type: ignore[arg-type]
