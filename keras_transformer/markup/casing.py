@@ -10,7 +10,13 @@ from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup.spans import find_spans
-from keras_transformer.text.subwords.slots import Lift, Lifted
+from keras_transformer.text.subwords.slots import (
+    Lift,
+    Lifted,
+    TokenAlignment,
+    masked,
+    unmasked,
+)
 from keras_transformer.text.training_text import TrainingText, in_capitals
 
 Casing = Literal["auto", "keep"]
@@ -27,8 +33,9 @@ class WholeText:
 
     text: str
     places: Sequence[tuple[int, int]] = ()
+    needs_alignment: bool = False
 
-    def put_back(self, translation: str) -> str:
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns the translation."""
         return translation
 
@@ -36,7 +43,7 @@ class WholeText:
         """Returns the translation."""
         return translation
 
-    def is_kept(self, translation: str) -> bool:
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns True: there is nothing to keep."""
         return True
 
@@ -47,9 +54,16 @@ class RecasedText:
 
     Attributes:
         lifted: The text as it is, without its spans.
+        lift: What lifted them; None if nothing did.
     """
 
     lifted: Lifted
+    lift: Lift | None
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether an alignment says where spans go."""
+        return self.lifted.needs_alignment
 
     @property
     def text(self) -> str:
@@ -61,18 +75,22 @@ class RecasedText:
         """Where each span begins and ends in the text as it was."""
         return self.lifted.places
 
-    def put_back(self, translation: str) -> str:
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, in capitals, with the spans."""
-        return self.lifted.put_back(translation.upper())
+        if alignment is None:
+            return self.lifted.put_back(translation.upper())
+        # It is of the letters that the model wrote; "SS" of "ß" has other places.
+        said, spans = masked(self.lifted.put_back(translation, alignment), self.lift)
+        return "".join(unmasked([said.upper()], spans))
 
     def taken_out(self, translation: str) -> str:
         """Returns a translation, or how it begins, as a sentence, with slots for its spans."""
         bare = self.lifted.taken_out(translation)
         return recased(bare) if bare.isupper() else bare
 
-    def is_kept(self, translation: str) -> bool:
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds."""
-        return self.lifted.is_kept(translation)
+        return self.lifted.is_kept(translation, alignment)
 
 
 def recased(text: str) -> str:
@@ -105,9 +123,9 @@ def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Li
 
 
 def _lifted(text: str, lift: Lift | None) -> Lifted:
-    lifted = WholeText(text) if lift is None else lift(text)
+    lifted: Lifted = WholeText(text) if lift is None else lift(text)
     if not in_capitals(lifted.text):
         return lifted
     # A span that is read as text would lose its letters.
     has_spans = any(span.kind != "slot" for span in find_spans(lifted.text))
-    return lifted if has_spans else RecasedText(lifted)
+    return lifted if has_spans else RecasedText(lifted, lift)
