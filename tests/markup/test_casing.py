@@ -1,12 +1,16 @@
 """Texts in capitals are read as sentences, and their translations written in capitals."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.markup.alignment.aligned_text import lift_aligned
 from keras_transformer.markup.casing import recased, recasing
 from keras_transformer.markup.lifting import lifter
-from keras_transformer.text.subwords.slots import SLOTS, Lift
+from keras_transformer.text.subwords.slots import SLOTS, Lift, TokenAlignment
 from keras_transformer.text.training_text import TrainingText
 
 
@@ -34,6 +38,15 @@ def test_a_translation_is_in_capitals_but_for_its_spans() -> None:
     assert lifted.is_kept(said)
     assert lifted.put_back(said) == "JETZT <b>%(name)s</b> LÖSCHEN"
     assert lifted.taken_out("JETZT <b>%(name)s") == f"Jetzt {first}{second}"
+
+
+def test_tags_that_attention_puts_back_stay_as_they_are() -> None:
+    lifted = recaser(partial(lift_aligned, profile="auto"))("DELETE <b>IT</b>")
+    assert lifted.text == "Delete it" and lifted.needs_alignment
+    said, places = "Lösche Maß", [(0, 6), (6, 10)]
+    alignment = TokenAlignment(lifted.text, [(0, 6), (6, 9)], said, places, np.eye(2, dtype="f"))
+    assert lifted.is_kept(said, alignment)
+    assert lifted.put_back(said, alignment) == "LÖSCHE <b>MASS</b>"
 
 
 def test_the_beginning_of_a_translation_may_have_letters_of_its_own() -> None:
