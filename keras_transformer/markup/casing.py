@@ -80,7 +80,8 @@ class RecasedText:
         if alignment is None:
             return self.lifted.put_back(translation.upper())
         # It is of the letters that the model wrote; "SS" of "ß" has other places.
-        said, spans = masked(self.lifted.put_back(translation, alignment), self.lift)
+        found = self.lifted.put_back(translation, _to_capitals(alignment))
+        said, spans = masked(found, self.lift)
         return "".join(unmasked([said.upper()], spans))
 
     def taken_out(self, translation: str) -> str:
@@ -90,7 +91,14 @@ class RecasedText:
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds."""
-        return self.lifted.is_kept(translation, alignment)
+        return self.lifted.is_kept(translation, alignment and _to_capitals(alignment))
+
+
+def _to_capitals(alignment: TokenAlignment) -> TokenAlignment:
+    """Returns the alignment of a source as it was before it was recased."""
+    source = alignment.source.upper()
+    is_as_long = len(source) == len(alignment.source)
+    return dataclasses.replace(alignment, source=source) if is_as_long else alignment
 
 
 def recased(text: str) -> str:
