@@ -18,6 +18,8 @@ _SIGNS = (
 _LETTERS = rf"[^\s{_SIGNS}{_WIDE}]+"
 # Words and signs; Chinese and Japanese are read character by character.
 UNITS = re.compile(rf"{_LETTERS}(?:['’\-]{_LETTERS})*|\S")
+# Less than any attention.
+_TINY = 1e-9
 
 
 class Links:
@@ -50,7 +52,7 @@ class Links:
         for token, place in enumerate(source[: weights.shape[1]]):
             for unit in self._overlapping(self.units, *place):
                 owners[token, unit] = 1.0
-        self._weights = weights @ owners
+        self._weights = _balanced(weights @ owners)
         self._carried = {
             number
             for number, (start, end) in zip(
@@ -111,6 +113,16 @@ def _units(read: str, words: Mapping[int, Place]) -> tuple[list[Place], dict[int
         units.append((start, end))
         last = end
     return [*units, *(found.span() for found in UNITS.finditer(read, last))], numbers
+
+
+def _balanced(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Returns attention of which each unit of a source gets as much as any other.
+
+    Full stops and the like attract more than their share, which hides where words come from.
+    """
+    for axis in (0, 1):
+        weights = weights / np.maximum(weights.sum(axis, keepdims=True), _TINY)
+    return weights
 
 
 def _moved(places: Sequence[Place], said: str, meant: str) -> list[Place]:

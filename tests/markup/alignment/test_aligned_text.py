@@ -151,6 +151,14 @@ def test_placeholders_are_found_mended_put_in_or_taken_out(
     assert lifted.is_kept(said, alignment) is is_kept
 
 
+def test_a_full_stop_that_attracts_most_attention_hides_no_word() -> None:
+    lifted = lift_aligned("the <b>dog</b> .", "html")
+    alignment = aligned("the dog .", "der Hund .", [])
+    weights = np.array([[0.3, 0.1, 0.6], [0.1, 0.3, 0.6], [0.1, 0.1, 0.8]], np.float32)
+    placed = dataclasses.replace(alignment, weights=weights)
+    assert lifted.put_back("der Hund .", placed) == "der <b>Hund</b> ."
+
+
 def test_what_went_around_the_model_is_put_in_by_nobody_else() -> None:
     lifted = lift_aligned("see {имя} <b>now</b>", "auto")
     alignment = aligned("see now", "jetzt sehen", [(0, 1), (1, 0)])
