@@ -18,7 +18,7 @@ class SpanTranslator:
     """Translates texts whose spans are those of a profile, which differs from call to call.
 
     Args:
-        translator: Translates texts; without slots it takes spans for text.
+        translator: Translates texts; one that lifts no spans puts them back by attention.
         language: Code of the source language (ISO 639-1), for its abbreviations.
         markup: The profile of all texts; each call's own if None.
         options: Options of the search.
@@ -49,7 +49,7 @@ class SpanTranslator:
     def _of(self, profile: Profile) -> SentenceTranslator:
         if profile not in self._by_profile:
             lift = self._translator.lift
-            own = with_profile(lift, profile) if lift and self._markup is None else lift
+            own = with_profile(lift, profile) if self._markup is None else lift
             self._by_profile[profile] = SentenceTranslator(
                 self._translator, language=self._language, lift=own
             )

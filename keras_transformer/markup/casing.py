@@ -9,6 +9,8 @@ from functools import partial
 from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.markup.lifting import with_profile
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.text.subwords.slots import (
     Lift,
@@ -77,10 +79,10 @@ class RecasedText:
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, in capitals, with the spans."""
-        if alignment is None:
+        if not self.lifted.needs_alignment:
             return self.lifted.put_back(translation.upper())
-        # It is of the letters that the model wrote; "SS" of "ß" has other places.
-        found = self.lifted.put_back(translation, _to_capitals(alignment))
+        # An alignment is of the letters that the model wrote; "SS" of "ß" has other places.
+        found = self.lifted.put_back(translation, alignment and _to_capitals(alignment))
         said, spans = masked(found, self.lift)
         return "".join(unmasked([said.upper()], spans))
 
@@ -130,7 +132,8 @@ def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Li
     return partial(_lifted, lift=lift)
 
 
-def _lifted(text: str, lift: Lift | None) -> Lifted:
+def _lifted(text: str, lift: Lift | None, profile: Profile | None = None) -> Lifted:
+    lift = lift if profile is None else with_profile(lift, profile)
     lifted: Lifted = WholeText(text) if lift is None else lift(text)
     if not in_capitals(lifted.text):
         return lifted

@@ -166,8 +166,12 @@ def lifter(
     return partial(lift, profile=profile, own=own, glossary=glossary)
 
 
-def with_profile(lift: Lift, profile: Profile) -> Lift:
-    """Returns what lifts the spans of another profile, own ones and terms as `lift` does."""
+def with_profile(lift: Lift | None, profile: Profile) -> Lift | None:
+    """Returns what lifts the spans of another profile, own ones and terms as `lift` does; to be put
+    back by attention if that is None.
+    """
+    if lift is None:
+        return lifter_of(SpecialIds(), None, profile)
     return partial(cast(Callable[..., Lifted], lift), profile=profile)
 
 

@@ -79,7 +79,6 @@ def interrupt(*arguments: object) -> None:
         ),
         (["de.docm", "out"], "has none of the endings .po, .pot, .xlf"),
         (["de.po", "out.po", "--update", "none"], "--update expects one of"),
-        (["de.po", "out.po", "--markup", "auto"], "markup='auto' needs a model with slots"),
     ],
 )
 def test_what_cannot_be_done_is_refused(

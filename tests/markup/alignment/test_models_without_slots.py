@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
@@ -17,12 +18,13 @@ MESSAGES = [
     "<p>we see %s birds</p>",
     "hello",
     "<br>",
+    "THE <b>RED</b> DOG RUNS",
     "the %1$s <a href='http://a.org'>is {name}</a> &amp; blue",
 ]
 
 
-def spans_of(text: str) -> Counter[str]:
-    return Counter(span.text for span in find_spans(text))
+def spans_of(text: str, profile: Profile = "auto") -> Counter[str]:
+    return Counter(span.text for span in find_spans(text, profile))
 
 
 @pytest.fixture(
@@ -51,7 +53,7 @@ def test_texts_of_several_sentences_and_streams_keep_their_spans(translator: Any
     text = ". ".join(MESSAGES)
     sentences = SentenceTranslator(translator)
     [found], [parts] = sentences.translate([text]), sentences.translate_parts([text])
-    assert spans_of(found) == spans_of(text) and len(parts) == 4
+    assert spans_of(found) == spans_of(text) and len(parts) == 5
     for part in parts:
         assert spans_of(part.hypotheses[0].text) == spans_of(part.source)
     for message in MESSAGES:
@@ -64,6 +66,17 @@ def test_a_beginning_a_stop_and_unknown_words_go_with_spans(translator: Any) -> 
     for options in ({"target_prefixes": ["<b>house"]}, {"stop": "the"}, {"replace_unk": True}):
         [found] = translator.translate([message], **options)
         assert spans_of(found) == spans_of(message)
+
+
+def test_texts_of_files_keep_the_spans_of_their_format(exported: Any) -> None:
+    from keras_transformer.export import OnnxTranslator
+    from keras_transformer.files.translating import SpanTranslator
+
+    translate = SpanTranslator(OnnxTranslator(exported.path, threads=1))
+    profiles: tuple[Profile, ...] = ("html", "printf")
+    for profile in profiles:
+        [found] = translate([MESSAGES[1]], profile)
+        assert spans_of(found.text, profile) == spans_of(MESSAGES[1], profile) != Counter()
 
 
 def test_the_server_keeps_spans(exported: Any) -> None:
