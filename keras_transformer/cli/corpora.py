@@ -2,6 +2,7 @@
 written by `prepare`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,14 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import flag_of, flags_in_errors
 from keras_transformer.data.prepared.record import CorpusRecord
-from keras_transformer.data.sources.corpus import Corpus
+from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.mixing import check_share, mixed
+from keras_transformer.files.formats import FormatName
+from keras_transformer.files.pairs import translated_pairs
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared.corpus import PreparedCorpus
 
 # The demo's sentences have about 3,000 different pieces; fewer are learnt faster.
 _DEMO_VOCAB_SIZE = 2_000
+_CATALOGUES: tuple[FormatName, ...] = ("po", "xliff", "tmx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +29,8 @@ class DataOptions(TextFiles):
 
     Args:
         data: Kind of data: the built-in English-Spanish "demo", parallel text "files", "tsv" files,
-            a "tfds" translation data set, or what `keras-transformer prepare` wrote ("prepared").
+            files that hold texts beside their translations ("po", "xliff", "tmx"), a "tfds"
+            translation data set, or what `keras-transformer prepare` wrote ("prepared").
         tfds_name: Name of the data set, such as ted_hrlr_translate/pt_to_en (tfds).
         tfds_dir: Where TensorFlow Datasets keeps its data; its own default if not given (tfds).
         tfds_download: Download the data set if it is not on disk yet (tfds).
@@ -38,7 +43,7 @@ class DataOptions(TextFiles):
         **file_fields: Fields of `TextFiles`, which name files of parallel text (files, tsv).
     """
 
-    data: Literal["demo", "files", "tsv", "tfds", "prepared"] = "demo"
+    data: Literal["demo", "files", "tsv", "po", "xliff", "tmx", "tfds", "prepared"] = "demo"
     tfds_name: str | None = None
     tfds_dir: Path | None = None
     tfds_download: bool = False
@@ -49,10 +54,11 @@ class DataOptions(TextFiles):
     general_share: float = 0.5
 
     def __post_init__(self) -> None:
-        needed = {
+        needed: dict[str, tuple[str, ...]] = {
             "demo": (),
             "files": ("train_source", "train_target"),
             "tsv": ("train_tsv",),
+            **dict.fromkeys(_CATALOGUES, ("train_files",)),
             "tfds": ("tfds_name",),
             "prepared": ("prepared",),
         }
@@ -76,7 +82,7 @@ class DataOptions(TextFiles):
     @property
     def has_valid(self) -> bool:
         """Whether the corpus is known to have validation pairs before it is read."""
-        return bool(self.valid_source or self.valid_tsv) or self.data == "demo"
+        return bool(self.valid_source or self.valid_tsv or self.valid_files) or self.data == "demo"
 
     def _refuse_flags_of_other_kinds(self) -> None:
         """Raises an error that names a flag which would have no effect."""
@@ -87,6 +93,8 @@ class DataOptions(TextFiles):
             "valid_target": "files",
             "train_tsv": "tsv",
             "valid_tsv": "tsv",
+            "train_files": " or ".join(_CATALOGUES),
+            "valid_files": " or ".join(_CATALOGUES),
             "tfds_name": "tfds",
             "tfds_dir": "tfds",
             "tfds_download": "tfds",
@@ -96,7 +104,7 @@ class DataOptions(TextFiles):
             "target_column": "tsv",
         }
         for name, owner in owners.items():
-            if getattr(self, name) != flag_default(name) and owner != self.data:
+            if getattr(self, name) != flag_default(name) and self.data not in owner.split(" or "):
                 raise ValueError(
                     f"{flag_of(name)} belongs to --data {owner}, but --data is {self.data}."
                 )
@@ -157,6 +165,8 @@ def read_corpus(options: DataOptions) -> Corpus:
             data_dir=options.tfds_dir,
             download=options.tfds_download,
         )
+    if options.data in _CATALOGUES:
+        return _read_catalogues(options)
     corpus = _read_tsv(options) if options.data == "tsv" else _read_files(options)
     if not options.general_source:
         return corpus
@@ -183,3 +193,22 @@ def _read_tsv(options: DataOptions) -> Corpus:
     train = read_tsv(options.train_tsv, **columns)
     valid = read_tsv(options.valid_tsv, **columns) if options.valid_tsv else None
     return Corpus(train=train, valid=valid, test=None)
+
+
+def _read_catalogues(options: DataOptions) -> Corpus:
+    return Corpus(
+        train=read_catalogues(options.train_files, options.data),
+        valid=read_catalogues(options.valid_files, options.data) if options.valid_files else None,
+    )
+
+
+def read_catalogues(paths: Sequence[Path], name: Any) -> Pairs:
+    """Reads the pairs of files of one format that hold texts beside their translations.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file is of another format, or holds no translation.
+    """
+    pairs = [pair for path in paths for pair in translated_pairs(path, name)]
+    source, target = zip(*pairs, strict=True)
+    return Pairs(source, target, ", ".join(map(str, paths)))

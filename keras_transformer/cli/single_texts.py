@@ -40,6 +40,8 @@ _OF_TRANSLATION = (
     "train_target",
     "valid_source",
     "valid_target",
+    "train_files",
+    "valid_files",
     "demo_size",
     "general_source",
     "general_target",

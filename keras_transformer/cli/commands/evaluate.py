@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
+from keras_transformer.cli.corpora import read_catalogues
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.long_lines import LineOptions, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
@@ -33,8 +34,10 @@ class EvaluateOptions:
     """The test set and the form of the result.
 
     Args:
-        source: Text file to translate, one sentence a line, plain or .gz.
-        reference: Text file with the reference translations, line by line.
+        source: Text file to translate, one sentence a line, plain or .gz; or, with --data po, xliff
+            or tmx, a file that holds texts beside their translations.
+        reference: Text file with the reference translations, line by line; with --data text.
+        data: What the source is: lines of "text", or a file of one of these formats.
         output: Also write the translations to this file; missing folders are created.
         markup: Profile of the spans that translations keep: that of the run if not given, "plain"
             for none.
@@ -46,13 +49,22 @@ class EvaluateOptions:
     """
 
     source: Path
-    reference: Path
+    reference: Path | None = None
+    data: Literal["text", "po", "xliff", "tmx"] = "text"
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
     casing: Casing = "auto"
     noise: bool = False
     json: bool = False
+
+    def __post_init__(self) -> None:
+        if self.data == "text" and self.reference is None:
+            raise ValueError("--data text needs --reference.")
+        if self.data != "text" and self.reference is not None:
+            raise ValueError(
+                f"--data {self.data} brings its own references: leave --reference out."
+            )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -97,6 +109,9 @@ def build_parser() -> CommandParser:
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
     from keras_transformer.data.sources.files import read_lines
 
+    if options.reference is None:
+        pairs = read_catalogues([options.source], options.data)
+        return list(pairs.source), list(pairs.target)
     sources, references = list(read_lines(options.source)), list(read_lines(options.reference))
     if len(sources) != len(references):
         raise ValueError(

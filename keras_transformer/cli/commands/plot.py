@@ -240,7 +240,7 @@ def _refuse_unread(options: BatchOptions, data: DataOptions) -> None:
             "--vocab-size is for training a vocabulary, but --run gives a trained one: leave one "
             "of the two out."
         )
-    for name in ("valid_source", "valid_target", "valid_tsv"):
+    for name in ("valid_source", "valid_target", "valid_tsv", "valid_files"):
         if getattr(data, name):
             raise ValueError(
                 f"{flag_of(name)} has no effect, since only the training pairs are drawn: leave "

@@ -8,7 +8,13 @@ from keras_transformer.cli.flags.text_files import TextFiles
 from keras_transformer.cli.parser import CommandParser, flag_of, flags_in_errors, read_fields
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.prepare import prepare
-from keras_transformer.data.sources.streams import PairStream, ParallelFiles, SingleFiles, TsvFiles
+from keras_transformer.data.sources.streams import (
+    CatalogueFiles,
+    PairStream,
+    ParallelFiles,
+    SingleFiles,
+    TsvFiles,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +40,29 @@ class TextsToPrepare(TextFiles):
 
     def __post_init__(self) -> None:
         for split in ("train", "valid"):
-            source, target, tsv = (
-                getattr(self, f"{split}_{kind}") for kind in ("source", "target", "tsv")
+            source, target, tsv, files = (
+                getattr(self, f"{split}_{kind}") for kind in ("source", "target", "tsv", "files")
             )
             if bool(source) != bool(target):
                 raise ValueError(f"--{split}-source and --{split}-target go together: give both.")
-            if source and tsv:
-                raise ValueError(f"--{split}-tsv replaces --{split}-source: give one of them.")
-            if (source or tsv) and (self.train_text or self.valid_text):
+            given = {"source": source, "tsv": tsv, "files": files}
+            first, *others = [*(kind for kind in given if given[kind]), ""]
+            if len(others) > 1:
                 raise ValueError(
-                    f"--{split}-{'source' if source else 'tsv'} gives pairs, but single texts are "
+                    f"--{split}-{others[0]} replaces --{split}-{first}: give one of them."
+                )
+            if first and (self.train_text or self.valid_text):
+                raise ValueError(
+                    f"--{split}-{first} gives pairs, but single texts are "
                     "given too: prepare them separately."
                 )
         for name in ("source_column", "target_column"):
             if getattr(self, name) != getattr(TextFiles, name) and not self.train_tsv:
                 raise ValueError(f"{flag_of(name)} belongs to --train-tsv, which is not given.")
-        if not self.train_source and not self.train_tsv and not self.train_text:
+        if not (self.train_source or self.train_tsv or self.train_files or self.train_text):
             raise ValueError(
-                "prepare needs --train-source and --train-target, --train-tsv or --train-text."
+                "prepare needs --train-source and --train-target, --train-tsv, --train-files or "
+                "--train-text."
             )
         if self.train_text and len(self.tokenizer) > 1:
             raise ValueError(
@@ -96,11 +107,13 @@ def build_parser() -> CommandParser:
 
 def open_stream(text: TextsToPrepare, split: str) -> PairStream | None:
     """Returns the pairs or texts of "train" or "valid", or None if no files are given."""
-    source, target, tsv, single = (
-        getattr(text, f"{split}_{kind}") for kind in ("source", "target", "tsv", "text")
+    source, target, tsv, files, single = (
+        getattr(text, f"{split}_{kind}") for kind in ("source", "target", "tsv", "files", "text")
     )
     if single:
         return SingleFiles(tuple(single))
     if tsv:
         return TsvFiles(tuple(tsv), text.source_column, text.target_column)
+    if files:
+        return CatalogueFiles(tuple(files))
     return ParallelFiles(tuple(source), tuple(target)) if source else None

@@ -15,6 +15,8 @@ class TextFiles:
         valid_target: Target text for validation.
         train_tsv: Training files with one sentence pair a line, instead of source and target.
         valid_tsv: Validation files with one sentence pair a line.
+        train_files: Training files that hold texts beside their translations: .po, XLIFF, TMX.
+        valid_files: Validation files of the same kind.
         source_column: Column of the source text in TSV files, counted from 0.
         target_column: Column of the target text in TSV files, counted from 0.
     """
@@ -25,5 +27,7 @@ class TextFiles:
     valid_target: list[Path] = field(default_factory=list)
     train_tsv: list[Path] = field(default_factory=list)
     valid_tsv: list[Path] = field(default_factory=list)
+    train_files: list[Path] = field(default_factory=list)
+    valid_files: list[Path] = field(default_factory=list)
     source_column: int = 0
     target_column: int = 1

@@ -17,6 +17,7 @@ from keras_transformer.data.sources.files import (
     require_files,
 )
 from keras_transformer.data.sources.tsv import PairTable, open_tsv
+from keras_transformer.files.pairs import translated_pairs
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,30 @@ class TsvFiles(_LineFiles):
     @cached_property
     def _tables(self) -> list[PairTable]:
         return open_tsv(self.paths, self.source_column, self.target_column)
+
+
+@dataclass(frozen=True)
+class CatalogueFiles(_LineFiles):
+    """Files that hold texts beside their translations, as `translated_pairs` reads them.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+    """
+
+    is_single: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields source and target, pair after pair."""
+        return chain.from_iterable(map(translated_pairs, self.paths))
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the source sentences (side 0) or the target sentences (side 1)."""
+        return (pair[side] for pair in self.pairs())
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs."""
+        return sum(1 for _ in self.pairs())
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,27 @@ def test_a_perfect_translation_scores_100(run_cli, translator, test_set, tmp_pat
     assert result["chrf"] == pytest.approx(100.0)
 
 
+def test_a_catalogue_is_source_and_reference(run_cli, translator, tmp_path) -> None:
+    catalogue = tmp_path / "de.po"
+    catalogue.write_text('msgid "a cat"\nmsgstr "A CAT"\n\nmsgid "b"\nmsgstr ""\n')
+    result = run_cli("evaluate", "model", "--data", "po", "--source", catalogue, "--json")
+    assert {"sentences": 1, "exact_match": 1.0}.items() <= json.loads(result.out).items()
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (["--source", "a"], "--data text needs --reference."),
+        (
+            ["--source", "a", "--data", "po", "--reference", "b"],
+            "--data po brings its own references: leave --reference out.",
+        ),
+    ],
+)
+def test_references_are_needed_where_the_source_has_none(run_cli, flags, error) -> None:
+    assert error in run_cli("evaluate", "model", *flags).err
+
+
 def test_gzip_files_and_saved_translations(run_cli, translator, test_set, tmp_path) -> None:
     packed = tmp_path / "source.gz"
     packed.write_bytes(gzip.compress(test_set[1].read_bytes()))

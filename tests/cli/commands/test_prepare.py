@@ -85,7 +85,7 @@ def test_every_flag_reaches_the_preparation(run_cli, calls, text) -> None:
     [
         ("--train-text a --train-tsv b", "--train-tsv gives pairs, but single texts are given too"),
         ("--train-text a --tokenizer b c", "--tokenizer takes one model for single texts, got 2."),
-        ("", "prepare needs --train-source and --train-target, --train-tsv or --train-text."),
+        ("", "prepare needs --train-source and --train-target, --train-tsv, --train-files or"),
         ("--train-source a", "--train-source and --train-target go together"),
         ("--train-tsv a --valid-target b", "--valid-source and --valid-target go together"),
         (
