@@ -59,7 +59,11 @@ class AligningTranslator:
         whole = [dataclasses.replace(self._whole.passage(one.text), lead=one.tag) for one in tagged]
         parts = [passage.lead + passage.parts[0] for passage in whole]
         found = self._translator.translate_n_best(
-            parts, **options, letterless="translate", aligned=[None] * len(parts)
+            parts,
+            **options,
+            letterless="translate",
+            aligned=[None] * len(parts),
+            required=[one.required[0] for one in whole],
         )
         return [(line, [hypotheses]) for line, hypotheses in zip(whole, found, strict=True)]
 

@@ -15,6 +15,7 @@ from keras_transformer.markup.spans import find_spans
 from keras_transformer.text.subwords.slots import (
     Lift,
     Lifted,
+    Required,
     TokenAlignment,
     masked,
     unmasked,
@@ -36,6 +37,7 @@ class WholeText:
     text: str
     places: Sequence[tuple[int, int]] = ()
     needs_alignment: bool = False
+    required: Required = ()
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns the translation."""
@@ -66,6 +68,11 @@ class RecasedText:
     def needs_alignment(self) -> bool:
         """Whether an alignment says where spans go."""
         return self.lifted.needs_alignment
+
+    @property
+    def required(self) -> Required:
+        """The phrases that a translation must hold."""
+        return self.lifted.required
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from keras_transformer.markup.nesting import arguments, mended, partners
 from keras_transformer.markup.profiles import BREAK, PART, TERM, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.terms import Glossary
-from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, TokenAlignment
+from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, Required, TokenAlignment
 from keras_transformer.text.training_text import TrainingText
 
 _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
@@ -38,6 +38,7 @@ class LiftedText:
     more: Sequence[Span]
     gaps: Sequence[str]
     needs_alignment = False
+    required: Required = ()
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -183,25 +184,21 @@ def lifter_of(
 ) -> Lift | None:
     """Returns what lifts spans for a model: by its own profile, unless another one is given.
 
-    A model without slots reads texts without tags, which are put back by its attention.
+    A model without slots reads texts without tags, which are put back by its attention, and the
+    words of terms.
 
     Args:
         special_ids: The model's, with its slots.
         seen: What its training lines looked like; None if unknown.
         markup: The profile's name; None for the one that the model was trained with.
-        glossary: Terms; None for none.
+        glossary: Terms that slots stand for; None for none.
 
     Raises:
-        ValueError: The profile is unknown, or a glossary is given and the model has no slots.
+        ValueError: The profile is unknown.
     """
     own = seen.span_patterns if seen else ()
     profile: Any = markup or (seen and seen.markup) or "plain"
     if not special_ids.slots:
-        if glossary is not None:
-            raise ValueError(
-                "a glossary needs a model with slots, and this one has none: train one with "
-                "--markup."
-            )
         pattern_of(profile)
         if profile == "plain":
             return None

@@ -9,6 +9,7 @@ from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.markup.casing import Casing, recasing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.required import requiring
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -113,10 +114,14 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
             letterless=letterless,
-            lift=recasing(
-                lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
-                casing,
-                manifest.training_text,
+            lift=requiring(
+                recasing(
+                    lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
+                    casing,
+                    manifest.training_text,
+                ),
+                glossary,
+                manifest.special_ids,
             ),
         )
 

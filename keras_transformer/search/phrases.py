@@ -60,6 +60,15 @@ def by_open_hypotheses(phrases: Sequence[Phrases], options: SearchOptions) -> li
     return [groups[size] for size in sorted(groups)]
 
 
+def that_fit(phrases: Phrases, more: Phrases, room: int) -> Phrases:
+    """Returns phrases and, of some more, those that there is room for, in tokens, beside them."""
+    kept = list(phrases)
+    for one in more:
+        if tokens_of([*kept, one]) <= room:
+            kept.append(one)
+    return tuple(kept)
+
+
 def check_phrases(
     phrases: Sequence[Phrases],
     options: SearchOptions,

@@ -22,7 +22,14 @@ from keras_transformer.text.letterless import (
     without_pictures,
     without_unknown,
 )
-from keras_transformer.text.subwords.slots import AlignedPart, Lift, Lifted, masked, unmasked
+from keras_transformer.text.subwords.slots import (
+    AlignedPart,
+    Lift,
+    Lifted,
+    Required,
+    masked,
+    unmasked,
+)
 
 LANGUAGE = "en"
 UnknownLetters = Callable[[str], AbstractSet[str]]
@@ -96,6 +103,13 @@ class Passage:
         ]
 
     @property
+    def required(self) -> list[Required]:
+        """The phrases that the translation of each part must hold."""
+        if not self._lifted:
+            return [()] * len(self.sources)
+        return [one.required for one in self._lifted]
+
+    @property
     def layout(self) -> tuple[str, ...]:
         """What stands before each translation and after the last one."""
         moved = [
@@ -111,7 +125,7 @@ class Passage:
         return self._lifted[place].put_back(translation) if self._lifted else translation
 
     def is_kept(self, place: int, translation: str) -> bool:
-        """Returns whether the translation of a part has every span of its source."""
+        """Returns whether the translation of a part has every span and term of its source."""
         if not self._lifted:
             return True
         before, _, behind = self._moved[place]

@@ -236,7 +236,8 @@ class SentenceTranslator:
             _check_whole(passages)
         parts = [passage.lead + part for passage in passages for part in passage.parts]
         aligned = [part for passage in passages for part in passage.aligned]
-        passed = {**options, "letterless": "translate", "aligned": aligned}
+        required = [forms for passage in passages for forms in passage.required]
+        passed = {**options, "letterless": "translate", "aligned": aligned, "required": required}
         prefixes = options.get("target_prefixes")
         if prefixes is None:
             return passages, parts, passed

@@ -68,21 +68,31 @@ class TextIds:
         Raises:
             ValueError: The vocabulary cannot write a form, or one is empty.
         """
-        return tuple(
-            tuple(ids for form in text.split("|") for ids in self._forms(form, text))
-            for text in texts
-        )
+        found = []
+        for text in texts:
+            forms = [self.forms(form.strip()) for form in text.split("|")]
+            if not all(forms):
+                lacked = text.split("|")[forms.index([])].strip()
+                raise ValueError(
+                    f"require holds {text!r}, of which the vocabulary cannot write {lacked!r}: "
+                    "give words in letters that it has, and forms with one | between them."
+                )
+            found.append(tuple(ids for own in forms for ids in own))
+        return tuple(found)
 
-    def _forms(self, form: str, phrase: str) -> list[tuple[int, ...]]:
-        """Returns the ids of a form within a text and, where they are others, at its beginning."""
-        form = form.strip()
+    def terms(self, required: Iterable[Sequence[str]]) -> Phrases:
+        """Returns phrases, each given as its forms, without what the vocabulary cannot write."""
+        found = (tuple(ids for form in forms for ids in self.forms(form)) for forms in required)
+        return tuple(forms for forms in found if forms)
+
+    def forms(self, form: str) -> list[tuple[int, ...]]:
+        """Returns the ids of words within a text and, where they are others, at its beginning; []
+        if the vocabulary cannot write them.
+        """
         texts = [form, f" {form}"] if self.subwords.keeps_spaces else [form]
-        rows = self.encode(texts)
+        rows = self.encode(texts) if form else []
         if not all(rows) or any(self._without_text.intersection(row) for row in rows):
-            raise ValueError(
-                f"require holds {phrase!r}, of which the vocabulary cannot write {form!r}: give "
-                "words in letters that it has, and forms with one | between them."
-            )
+            return []
         return list(dict.fromkeys(map(tuple, rows)))
 
     @property

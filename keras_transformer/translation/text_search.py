@@ -13,20 +13,22 @@ from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows, SourceLimit
 from keras_transformer.search.options import (
+    Candidate,
     Hypothesis,
     SearchOptions,
     check_defaults,
     search_options,
 )
-from keras_transformer.search.phrases import Phrases
+from keras_transformer.search.phrases import Phrases, that_fit
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
 from keras_transformer.text.sentences import Passage
-from keras_transformer.text.subwords.slots import AlignedPart, Lift
+from keras_transformer.text.subwords.slots import AlignedPart, Lift, Required
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
+from keras_transformer.translation.required import search_with_terms
 from keras_transformer.translation.results import (
     attentions_of,
     in_passage,
@@ -41,16 +43,15 @@ from keras_transformer.translation.written import end_text, joined_to_stop, to_s
 
 class Asked(NamedTuple):
     """A request of texts: options, marks, texts without tags and with what goes around the model
-    apart, ids, the phrases that translations hold, and the parts whose spans an alignment puts
-    back.
+    apart, ids, the parts whose spans an alignment puts back, and the terms of translations.
     """
 
     options: SearchOptions
     begins: list[Begins]
     passages: list[Passage]
     sources: list[list[int]]
-    phrases: list[Phrases]
     aligned: Sequence[AlignedPart | None]
+    required: Sequence[Required]
 
     def at(self, places: Sequence[int]) -> "Asked":
         """Returns the request of the texts at some places."""
@@ -59,8 +60,8 @@ class Asked(NamedTuple):
             [self.begins[place] for place in places],
             [self.passages[place] for place in places],
             [self.sources[place] for place in places],
-            [self.phrases[place] for place in places],
             [self.aligned[place] for place in places],
+            [self.required[place] for place in places],
         )
 
 
@@ -149,6 +150,7 @@ class TextSearch:
         replace_unk: bool = False,
         letterless: Letterless | None = None,
         aligned: Sequence[AlignedPart | None] | None = None,
+        required: Sequence[Required] = (),
         **options: Unpack[SearchKeywords],
     ) -> list[str]:
         """Returns the best translation of each text, in order.
@@ -163,6 +165,7 @@ class TextSearch:
                 by it ("translate") or either, as the model was trained ("auto"); as the translator
                 was opened if None.
             aligned: The parts that the texts are, if spans were lifted out of them already.
+            required: Their terms, phrases that translations hold if they can; () for none.
             **options: Fields of `SearchOptions`.
 
         Raises:
@@ -171,7 +174,9 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, aligned=aligned)
+        asked = self._ask(
+            texts, options, letterless, replace_unk=replace_unk, aligned=aligned, required=required
+        )
         return self._best(asked, target_prefixes, replace_unk)
 
     @suggests_arguments
@@ -185,6 +190,7 @@ class TextSearch:
         replace_unk: bool = False,
         letterless: Letterless | None = None,
         aligned: Sequence[AlignedPart | None] | None = None,
+        required: Sequence[Required] = (),
         **options: Unpack[SearchKeywords],
     ) -> list[list[Hypothesis]]:
         """Returns the best hypotheses of each text, in order, best first; samples in their order.
@@ -200,6 +206,7 @@ class TextSearch:
             replace_unk: Replace each unknown token by the source word that it attends to most.
             letterless: As for `translate`.
             aligned: As for `translate`.
+            required: As for `translate`.
             **options: Fields of `SearchOptions`.
 
         Returns:
@@ -214,7 +221,9 @@ class TextSearch:
             ValueError: An option is out of range, or a text is longer than `max_source_length`.
             RuntimeError: The translator is closed.
         """
-        asked = self._ask(texts, options, letterless, replace_unk=replace_unk, aligned=aligned)
+        asked = self._ask(
+            texts, options, letterless, replace_unk=replace_unk, aligned=aligned, required=required
+        )
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
         hypotheses = self._distinct(asked, prefixes, stops, return_scores)
@@ -270,7 +279,7 @@ class TextSearch:
         [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
         [passage], stops = asked.passages, self._stops(chosen)
         before, behind = passage.layout
-        [phrases] = asked.phrases
+        [phrases] = self._phrases(asked, [prefix])
         tokens = tokens_of(engine, source, chosen, prefix, stops, phrases)
         if stops:
             begin = len(asked.begins[0].target) + len(prefix)
@@ -313,6 +322,7 @@ class TextSearch:
         *,
         replace_unk: bool = False,
         aligned: Sequence[AlignedPart | None] | None = None,
+        required: Sequence[Required] = (),
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self.search_options(**options)
@@ -329,9 +339,9 @@ class TextSearch:
         ]
         if aligned is None:
             aligned = [one.aligned[0] for one in passages]
+            required = [one.required[0] for one in passages]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
-        phrases = [self._target.phrases(chosen.require)] * len(sources)
-        return Asked(chosen, begins, passages, sources, phrases, aligned)
+        return Asked(chosen, begins, passages, sources, aligned, required)
 
     def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
         """Returns the engine for rows that go between these marks."""
@@ -359,15 +369,7 @@ class TextSearch:
         """Searches; returns the best translation of each text."""
         prefixes = self._prefix_ids(target_prefixes, asked)
         stops = self._stops(asked.options, replace_unk)
-        engine = self._engine_for(asked.begins)
-        found = engine.search(
-            asked.sources,
-            asked.options,
-            prefixes,
-            with_scores=False,
-            stops=stops,
-            phrases=asked.phrases,
-        )
+        found = self._search(asked, prefixes, asked.options, stops, with_scores=False)
         if not (stops or replace_unk or any(asked.aligned)):
             texts = self._target.decode([candidates[0].ids for candidates in found])
             return [one.join([text]) for one, text in zip(asked.passages, texts, strict=True)]
@@ -380,6 +382,50 @@ class TextSearch:
             for passage, [one] in zip(asked.passages, best, strict=True)
         ]
 
+    def _search(
+        self,
+        asked: Asked,
+        prefixes: IdRows | None,
+        options: SearchOptions,
+        stops: Stops | None,
+        *,
+        with_scores: bool,
+    ) -> list[list[Candidate]]:
+        """Searches for translations with their phrases; where there is none, without terms."""
+
+        def search(places: Sequence[int], phrases: Sequence[Phrases]) -> list[list[Candidate]]:
+            part, own = asked, prefixes
+            if len(places) < len(asked.sources):
+                part = asked.at(places)
+                own = prefixes and [prefixes[place] for place in places]
+            return self._engine_for(part.begins).search(
+                part.sources, options, own, with_scores=with_scores, stops=stops, phrases=phrases
+            )
+
+        phrases = self._phrases(asked, prefixes)
+        if not any(asked.required):
+            return search(range(len(phrases)), phrases)
+        return search_with_terms(search, phrases, self._target.phrases(options.require))
+
+    def _phrases(self, asked: Asked, prefixes: IdRows | None) -> list[Phrases]:
+        """Returns what each translation must hold: what options require, and the terms of its text
+        that the vocabulary can write and that there is room for.
+        """
+        required = self._target.phrases(asked.options.require)
+        found = [required] * len(asked.sources)
+        for place, forms in enumerate(asked.required):
+            if forms:
+                terms, begun = self._target.terms(forms), prefixes[place] if prefixes else ()
+                found[place] = that_fit(required, terms, self._room(asked, place) - len(begun))
+        return found
+
+    def _room(self, asked: Asked, place: int) -> int:
+        """Returns the most tokens of a translation, its end token included."""
+        limits, begins = self._engine.limits, asked.begins[place]
+        source_length = len(begins.source) + len(asked.sources[place]) + 1
+        longest = limits.longest_translation(limits.fit(asked.options), source_length)
+        return longest - len(begins.target)
+
     def _distinct(
         self, asked: Asked, prefixes: IdRows | None, stops: Stops | None, with_scores: bool
     ) -> list[list[Hypothesis]]:
@@ -388,14 +434,7 @@ class TextSearch:
         def search(
             part: Asked, own: IdRows | None, options: SearchOptions
         ) -> list[list[Hypothesis]]:
-            found = self._engine_for(part.begins).search(
-                part.sources,
-                options,
-                own,
-                with_scores=with_scores,
-                stops=stops,
-                phrases=part.phrases,
-            )
+            found = self._search(part, own, options, stops, with_scores=with_scores)
             return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
 
         def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.markup.lifting import lift, lifter_of
+from keras_transformer.markup.lifting import lift
 from keras_transformer.markup.terms import Glossary, Term
 
 FORMS = Glossary((Term("file", "Datei"), Term("files", "Dateien"), Term("file name", "Dateiname")))
@@ -99,8 +98,3 @@ def test_a_term_is_no_part_of_a_word() -> None:
 
 def test_a_text_of_terms_alone_has_words() -> None:
     assert lift("files %s", "auto", (), FORMS).places == [(6, 8)]
-
-
-def test_a_model_without_slots_refuses_a_glossary() -> None:
-    with pytest.raises(ValueError, match="a glossary needs a model with slots"):
-        lifter_of(SpecialIds(), None, glossary=FORMS)

@@ -17,7 +17,7 @@ from keras_transformer.markup.nesting import arguments, partners
 from keras_transformer.markup.profiles import BREAK, TAG, Profile
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.tags import ENTITIES, TAGS, parts_words
-from keras_transformer.text.subwords.slots import TokenAlignment
+from keras_transformer.text.subwords.slots import Required, TokenAlignment
 
 _ANY_TAG = re.compile(TAGS, re.DOTALL)
 _BLANK_ESCAPE = re.compile(r"(?:\\[ntrabfv0])+")
@@ -41,6 +41,7 @@ class AlignedText:
     read: Sequence[tuple[int, int]]
     gaps: Sequence[str]
     needs_alignment = True
+    required: Required = ()
 
     @property
     def places(self) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, 
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks, TaggedText
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.phrases import Phrases, that_fit
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
@@ -26,6 +27,7 @@ from keras_transformer.serving.models.rows import (
     placed,
 )
 from keras_transformer.text.sentences import Passage, TooManyPartsError, UnknownLetters
+from keras_transformer.text.subwords.slots import Required
 
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
@@ -113,6 +115,7 @@ class RowReader:
     Args:
         source: SentencePiece's encoder of the source side, bytes to ids.
         target: The encoder of the target side.
+        terms: Gives the phrases of terms, without what the target side cannot write.
         split: Splits a text to translate.
         take_whole: Makes one part of a text to score.
         search: The server's search.
@@ -130,6 +133,7 @@ class RowReader:
         *,
         source: Tokenize,
         target: Tokenize,
+        terms: Callable[[Required], Phrases],
         split: Callable[[str], Passage],
         take_whole: Callable[[str], Passage],
         search: SearchOptions,
@@ -141,6 +145,7 @@ class RowReader:
         unknown_letters: UnknownLetters | None,
     ) -> None:
         self._source, self._target, self._search = source, target, search
+        self._terms = terms
         self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
@@ -247,6 +252,7 @@ class RowReader:
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
         aligned = [part for passage in passages for part in passage.aligned]
+        required = [forms for passage in passages for forms in passage.required]
         check_lengths("text", map(len, sources), self._longest_source, owners)
         rows = []
         for place, (source, owner) in enumerate(zip(sources, owners, strict=True)):
@@ -257,7 +263,11 @@ class RowReader:
                 given = passages[owner].bare(prefix.decode(*ANY_BYTES)).encode(*ANY_BYTES)
             row = self._row(source, given, max_length, length_penalty, begins[owner])
             row = row._replace(aligned=aligned[place])
-            rows.append(row._replace(own=placed(own[owner], place)) if own else row)
+            if own:
+                row = row._replace(own=placed(own[owner], place))
+            if required[place]:
+                row = self._with_terms(row, required[place], owner)
+            rows.append(row)
         return Request(rows, passages)
 
     def _take_apart(self, number: int, tagged: TaggedText) -> Passage:
@@ -297,12 +307,26 @@ class RowReader:
         length_penalty: float,
         begins: Begins,
     ) -> TranslationRow:
-        marked = len(begins.source) + len(source) + 1
-        limit = min(max_length, self._limits.longest_translation(self._search, marked))
+        row = TranslationRow(source, (), max_length, length_penalty, begins)
+        if not prefix:
+            return row
         # At least one token is left for the translation itself.
-        room = limit - len(begins.target) - 1
-        ids = self._target([prefix])[0][:room] if prefix else ()
-        return TranslationRow(source, ids, max_length, length_penalty, begins)
+        return row._replace(prefix=self._target([prefix])[0][: self._room(row) - 1])
+
+    def _with_terms(self, row: TranslationRow, required: Required, number: int) -> TranslationRow:
+        """Returns a row with the terms that there is room for."""
+        if row.adapt(self._search).sample:
+            raise refusal(
+                f"row {number}: the terms of a glossary do not go with sample, by a model without "
+                "slots: leave it out."
+            )
+        return row._replace(terms=that_fit((), self._terms(required), self._room(row)))
+
+    def _room(self, row: TranslationRow) -> int:
+        """Returns the most tokens of a translation behind its prefix, its end token included."""
+        marked = len(row.begins.source) + len(row.source) + 1
+        limit = min(row.max_length, self._limits.longest_translation(self._search, marked))
+        return limit - len(row.begins.target) - len(row.prefix)
 
     def _ids(self, inputs: Arrays) -> Request:
         special, vocabulary = self._limits.special_ids, self._limits.source_vocab_size

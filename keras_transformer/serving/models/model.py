@@ -16,6 +16,7 @@ from keras_transformer.config.sentence_marks import Begins, SentenceMarks
 from keras_transformer.markup.casing import Casing, recasing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.required import requiring
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
@@ -23,6 +24,7 @@ from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import (
     Found,
@@ -49,6 +51,7 @@ from keras_transformer.text.sentences import LANGUAGE, Passage
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
+from keras_transformer.translation.required import search_with_terms
 from keras_transformer.translation.results import scored, to_hypotheses, with_attention, with_spans
 
 
@@ -135,8 +138,9 @@ class ServedModel:
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
         lift = lifter_of(manifest.special_ids, manifest.training_text, markup, glossary)
-        has_flags = self.min_score is not None or lift is not None
+        has_flags = self.min_score is not None or lift is not None or glossary is not None
         lift = recasing(lift, casing, manifest.training_text)
+        lift = requiring(lift, glossary, manifest.special_ids)
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
@@ -165,6 +169,7 @@ class ServedModel:
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target.encode,
+            terms=self._target.terms,
             split=(lambda text: split(joined(text))) if join_lines else split,
             take_whole=take_whole,
             search=search,
@@ -270,11 +275,10 @@ class ServedModel:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
         engine, options = self._engine_for([row.begins]), _greedy(self.search, row)
         if row.aligned is not None:
-            found = engine.search([row.source], options, [row.prefix], with_scores=False)
-            [[best]] = self._restored([row], found)
+            [[best]] = self._restored([row], self._search([row], options))
             emit(best.text)
             return
-        tokens = tokens_of(engine, row.source, options, row.prefix)
+        tokens = tokens_of(engine, row.source, options, row.prefix, phrases=row.terms)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -374,10 +378,18 @@ class ServedModel:
     def _search(
         self, rows: Sequence[TranslationRow], options: SearchOptions
     ) -> list[list[Candidate]]:
-        prefixes = [row.prefix for row in rows]
-        return self._engine_for([row.begins for row in rows]).search(
-            [row.source for row in rows], options, prefixes if any(prefixes) else None
-        )
+        def search(places: Sequence[int], phrases: Sequence[Phrases]) -> list[list[Candidate]]:
+            own = [rows[place] for place in places]
+            prefixes = [row.prefix for row in own]
+            return self._engine_for([row.begins for row in own]).search(
+                [row.source for row in own],
+                options,
+                prefixes if any(prefixes) else None,
+                phrases=phrases,
+            )
+
+        terms = [row.terms for row in rows]
+        return search_with_terms(search, terms, ()) if any(terms) else search(range(len(rows)), ())
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
         targets = [[*row.begins.target, *row.target] for row in rows]

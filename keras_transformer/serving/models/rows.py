@@ -12,6 +12,7 @@ import numpy.typing as npt
 from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.text.sentences import Passage
 from keras_transformer.text.subwords.slots import AlignedPart
@@ -46,6 +47,7 @@ class TranslationRow(NamedTuple):
         begins: The marks of its languages.
         own: Fields of `SearchOptions` that the request sets for this row, and their values.
         aligned: The text, if it has spans that an alignment puts back.
+        terms: Phrases that the translation holds, if it can.
     """
 
     source: Sequence[int]
@@ -55,6 +57,7 @@ class TranslationRow(NamedTuple):
     begins: Begins = Begins()
     own: Own = ()
     aligned: AlignedPart | None = None
+    terms: Phrases = ()
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""

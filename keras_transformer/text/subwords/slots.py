@@ -35,6 +35,10 @@ class TokenAlignment:
     weights: npt.NDArray[np.float32]
 
 
+# Phrases, each one as its forms.
+Required = Sequence[Sequence[str]]
+
+
 class Lifted(Protocol):
     """A text whose spans were lifted out."""
 
@@ -50,6 +54,10 @@ class Lifted(Protocol):
     def places(self) -> Sequence[tuple[int, int]]:
         """Where each span begins and ends in the text as it was."""
 
+    @property
+    def required(self) -> Required:
+        """Phrases that a translation of `text` must hold."""
+
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 
@@ -61,7 +69,7 @@ class Lifted(Protocol):
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds:
-        `put_back` then has nothing to mend or to guess.
+        `put_back` then has nothing to mend or to guess, and the text lacks no phrase.
         """
 
 

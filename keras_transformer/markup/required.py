@@ -1,0 +1,90 @@
+"""Terms of a text as phrases that its translation must hold, for models without slots."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.markup.casing import WholeText
+from keras_transformer.markup.lifting import with_profile
+from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.spans import find_spans
+from keras_transformer.markup.terms import Glossary
+from keras_transformer.text.subwords.slots import Lift, Lifted, Required, TokenAlignment
+
+
+@dataclass(frozen=True)
+class TextWithTerms:
+    """The `Lifted` of a text that the model reads with its terms.
+
+    Attributes:
+        lifted: The text without its spans.
+        required: The forms of each term's translation.
+    """
+
+    lifted: Lifted
+    required: Required
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether an alignment says where spans go."""
+        return self.lifted.needs_alignment
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return self.lifted.text
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where each span begins and ends in the text as it was."""
+        return [*self.lifted.places]
+
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
+        """Returns a translation of `text`, or a piece of one, with the spans."""
+        return self.lifted.put_back(translation, alignment)
+
+    def taken_out(self, translation: str) -> str:
+        """Returns a translation, or how it begins, as the model writes it."""
+        return self.lifted.taken_out(translation)
+
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
+        """Returns whether a translation has every span and, in any capitals, every term."""
+        said = translation.casefold()
+        has_terms = all(any(form.casefold() in said for form in forms) for forms in self.required)
+        return has_terms and self.lifted.is_kept(translation, alignment)
+
+
+def with_terms(
+    text: str, profile: Profile | None = None, *, lift: Lift | None, glossary: Glossary
+) -> TextWithTerms:
+    """Lifts the spans of a text out of it, and finds the terms in what is left.
+
+    Args:
+        text: The text.
+        profile: Kinds of spans, if they are others than those of `lift`.
+        lift: Lifts spans out of a text; None for none.
+        glossary: The terms.
+
+    Example:
+        >>> from keras_transformer.markup.terms import Term
+        >>> terms = Glossary((Term("files", "Dateien"),))
+        >>> with_terms("Open all files", lift=None, glossary=terms).required
+        [('Dateien',)]
+    """
+    lift = lift if profile is None else with_profile(lift, profile)
+    lifted: Lifted = WholeText(text) if lift is None else lift(text)
+    found = find_spans(lifted.text, "plain", (), glossary)
+    return TextWithTerms(lifted, [(one,) for one in dict.fromkeys(span.written for span in found)])
+
+
+def requiring(lift: Lift | None, glossary: Glossary | None, special_ids: SpecialIds) -> Lift | None:
+    """Returns what lifts spans and finds terms for a model whose slots do not stand for them.
+
+    Args:
+        lift: Lifts spans out of a text; None for none.
+        glossary: The terms; None for none.
+        special_ids: The model's, with its slots.
+    """
+    if glossary is None or special_ids.slots:
+        return lift
+    return partial(with_terms, lift=lift, glossary=glossary)

@@ -1,0 +1,97 @@
+"""Terms by models without slots: phrases that translations hold, and low confidence where not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.export import OnnxTranslator
+from keras_transformer.markup.casing import recasing
+from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.required import requiring, with_terms
+from keras_transformer.markup.terms import Glossary, Term
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import ServingError
+from keras_transformer.serving.models.model import ServedModel
+from keras_transformer.translation.by_sentence import SentenceTranslator
+
+TERMS = Glossary((Term("river", "birds"), Term("red dog", "small house"), Term("hello", "☃")))
+TEXTS = ["the river", "we see the red dog by the river. the river", "hello", "you read a book"]
+WANTED = [["birds"], ["birds", "small house"], [], []]
+LIMITS: dict[str, Any] = {"max_length": 20}
+
+
+@pytest.fixture(scope="module")
+def translator(exported: Any) -> OnnxTranslator:
+    return OnnxTranslator(exported.path, threads=1, glossary=TERMS)
+
+
+def test_a_text_names_its_terms_once() -> None:
+    found = with_terms("the RIVER, the red  dog, the river, the River", lift=None, glossary=TERMS)
+    assert found.required == [("BIRDS",), ("small house",), ("birds",), ("Birds",)]
+    assert found.is_kept("birds and a small house") and not found.is_kept("birds and houses")
+
+
+def test_spans_hold_no_terms_and_capitals_are_read_as_they_are_translated() -> None:
+    lift = requiring(lifter_of(SpecialIds(), None, "html"), TERMS, SpecialIds())
+    assert lift is not None
+    found = lift('see <a href="river">the <b>river</b></a>')
+    assert (found.text, found.required) == ("see the river", [("birds",)])
+    assert found.needs_alignment and len(found.places) == 4
+    lift = requiring(recasing(None, "auto", None), TERMS, SpecialIds())
+    assert lift is not None and lift("SEE THE RIVER").required == [("birds",)]
+    assert requiring(None, TERMS, SpecialIds(slots=(20,))) is None
+
+
+@pytest.mark.parametrize("search", [{}, {"beam_size": 3, "num_hypotheses": 2}], ids=str)
+def test_translations_hold_the_terms_of_their_texts(
+    translator: OnnxTranslator, search: dict[str, Any]
+) -> None:
+    for side in (translator, SentenceTranslator(translator)):
+        found = side.translate_n_best(TEXTS, **LIMITS, **search)
+        for own, terms in zip(found, WANTED, strict=True):
+            assert all(term in one.text for one in own for term in terms)
+        # The vocabulary cannot write the third one.
+        assert [row[0].low_confidence for row in found][2] is True
+        assert side.translate(TEXTS, **LIMITS, **search) == [row[0].text for row in found]
+
+
+def test_a_text_without_terms_is_translated_as_ever(
+    translator: OnnxTranslator, exported: Any
+) -> None:
+    plain = OnnxTranslator(exported.path, threads=1)
+    for options in ({}, {"beam_size": 3}):
+        [found] = translator.translate_n_best(TEXTS[3:], **LIMITS, **options)
+        assert [found] == plain.translate_n_best(TEXTS[3:], **LIMITS, **options)
+
+
+def test_a_term_without_room_or_way_is_left_out(translator: OnnxTranslator) -> None:
+    [[short]] = translator.translate_n_best(["the red dog"], max_length=1)
+    assert (short.low_confidence, len(short.ids)) == (True, 1)
+    options = {**LIMITS, "target_prefixes": ["birds bir"], "no_repeat_ngram_size": 1}
+    [[stuck]] = translator.translate_n_best(["the red dog"], **options)
+    assert stuck.ids
+
+
+def test_samples_are_refused_beside_terms(translator: OnnxTranslator) -> None:
+    with pytest.raises(ValueError, match="do not go with sample"):
+        translator.translate(TEXTS, sample=True)
+
+
+def test_the_server_has_the_terms_and_streams_them(
+    exported: Any, translator: OnnxTranslator
+) -> None:
+    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
+    signature = model.signatures["translate_with_options"]
+    given = {"text": np.array([text.encode() for text in TEXTS], object)}
+    request = model.read(signature, given)
+    answer = model.write(signature, request, model.run(signature)(request.rows))
+    texts = [text.decode() for text in answer["translation"]]
+    wanted = SentenceTranslator(translator).translate_n_best(TEXTS, **LIMITS)
+    assert texts == [own[0].text for own in wanted]
+    pieces: list[str] = []
+    model.stream(request.rows[0], lambda piece: not pieces.append(piece))
+    assert "".join(pieces) == texts[0]
+    with pytest.raises(ServingError, match="row 0: the terms of a glossary do not go with sample"):
+        model.read(signature, {**given, "sample": np.ones(len(TEXTS), bool)})
