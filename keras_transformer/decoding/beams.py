@@ -18,7 +18,14 @@ from keras_transformer.decoding.hypotheses import (
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
-from keras_transformer.search.phrase_banks import Arrays, Continued, best_in_banks, reached
+from keras_transformer.search.phrase_banks import (
+    Arrays,
+    Continued,
+    best_in_banks,
+    most_of_each,
+    reached,
+    tokens_needed,
+)
 from keras_transformer.tensors import Tensor
 
 TENSORS = Arrays(ops, ops.top_k, IMPOSSIBLE)
@@ -122,23 +129,21 @@ def _continuations_in_banks(
     places = ops.repeat(ops.where(flat < 0, flat[:, :1], flat), beams, axis=0)
     spoken = ops.reshape(ops.take_along_axis(totals, places, 1), (batch, beams, -1))
     nothing = ops.full_like(places, IMPOSSIBLE, dtype="float32")
-    most = min(vocabulary, beams + 1)
-    values, tokens = ops.top_k(write(totals, places, nothing), most)
-    shape = (batch, beams, most)
+    count = min(vocabulary, beams + 1)
+    values, tokens = ops.top_k(write(totals, places, nothing), count)
     begins = sentences.prompt_lengths
     if begins is None:
         begins = ops.zeros((batch,), "int32")
     limits = options.max_length if sentences.limits is None else sentences.limits
+    room = ops.broadcast_to(limits - state.step - 1, (batch,))
     held = reached(ops, sentences.phrases, state.ids, begins, state.step)
-    return best_in_banks(
-        TENSORS,
-        held,
-        (ops.reshape(values, shape), ops.reshape(tokens, shape)),
-        spoken,
-        ops.broadcast_to(limits - state.step - 1, (batch,)),
-        eos,
-        2 * beams,
-    )
+    needed = tokens_needed(ops, held)
+    banks = ops.shape(flat)[1] + 1
+    most = most_of_each(TENSORS, needed[0], state.log_probabilities, room, banks, beams)
+    values = ops.reshape(values, (batch, beams, count))
+    values = ops.where(ops.arange(count) < most[:, None, None], values, IMPOSSIBLE)
+    others = values, ops.reshape(tokens, (batch, beams, count))
+    return best_in_banks(TENSORS, sentences.phrases, needed, others, spoken, room, eos, 2 * beams)
 
 
 def _first_open(

@@ -121,9 +121,33 @@ def tokens_needed(ops: Any, state: Reached) -> tuple[Array, Array]:
     return anywhere, behind - ops.max(spared, axis=(3, 4, 5))
 
 
+def most_of_each(
+    arrays: Arrays, needed: Array, totals: Array, room: Array, banks: Any, beams: int
+) -> Array:
+    """Returns with how many tokens that are in no phrase a hypothesis goes on at most: `(S,)`.
+
+    As banks take turns, worse ones are not among those that a beam is filled from.
+
+    Args:
+        arrays: The library.
+        needed: Tokens that the phrases of each hypothesis need behind such a token, `(S, W)`.
+        totals: The hypotheses' own, `(S, W)`.
+        room: Tokens that there is room for behind the next one, `(S,)`.
+        banks: How many banks there may be.
+        beams: How many hypotheses go on.
+    """
+    ops = arrays.ops
+    goes_on = (totals > arrays.impossible / 2) & (needed <= room[:, None])
+    of_bank = needed[:, :, None] == ops.arange(banks, dtype="int32")
+    present = ops.any(of_bank & goes_on[:, :, None], axis=1)
+    count = ops.maximum(ops.sum(ops.where(present, 1, 0), axis=1), 1)
+    return ops.minimum((2 * beams - 1) // count + 1, beams + 1)
+
+
 def best_in_banks(
     arrays: Arrays,
-    state: Reached,
+    table: Array,
+    needed: tuple[Array, Array],
     others: tuple[Array, Array],
     spoken: Array,
     room: Array,
@@ -136,7 +160,8 @@ def best_in_banks(
 
     Args:
         arrays: The library.
-        state: What the hypotheses hold.
+        table: int32 `(S, P, F, length)`, the phrases, padded with -1.
+        needed: What `tokens_needed` returned.
         others: The best totals of each hypothesis behind tokens that are in no phrase, and these
             tokens: each `(S, W, …)`, best first.
         spoken: The totals behind each token of phrases, `(S, W, N)`.
@@ -145,12 +170,11 @@ def best_in_banks(
         count: How many to return.
     """
     ops, impossible = arrays.ops, arrays.impossible
-    flat = ops.reshape(state.table, (-1, ops.shape(spoken)[2]))
+    flat = ops.reshape(table, (-1, ops.shape(spoken)[2]))
     places = ops.arange(ops.shape(flat)[1], dtype="int32")
     is_repeated = (flat[:, :, None] == flat[:, None, :]) & (places[:, None] > places)
     is_first = (flat >= 0) & ~ops.any(is_repeated, axis=2)
-    anywhere, behind = tokens_needed(ops, state)
-    values, tokens = others
+    (anywhere, behind), (values, tokens) = needed, others
     anywhere = ops.broadcast_to(anywhere[:, :, None], ops.shape(values))
     values = ops.where((tokens == eos) & (anywhere > 0), impossible, values)
     spoken = ops.where(is_first[:, None], spoken, impossible)
@@ -161,9 +185,9 @@ def best_in_banks(
         joined = ops.concatenate(parts, axis=2)
         return ops.reshape(joined, (ops.shape(joined)[0], -1))
 
-    needed = of_sentences(anywhere, behind)
-    totals = ops.where(needed > room[:, None], impossible, of_sentences(values, spoken))
-    order = _by_banks(arrays, totals, needed, ops.shape(spoken)[2] + 1, count)
+    needs = of_sentences(anywhere, behind)
+    totals = ops.where(needs > room[:, None], impossible, of_sentences(values, spoken))
+    order = _by_banks(arrays, totals, needs, ops.shape(spoken)[2] + 1, count)
     tokens = ops.take_along_axis(of_sentences(tokens, flat), order, 1)
     return Continued(ops.take_along_axis(totals, order, 1), order // each, tokens)
 

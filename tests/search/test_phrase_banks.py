@@ -10,7 +10,12 @@ from keras import ops
 
 from keras_transformer.decoding.beams import TENSORS
 from keras_transformer.runtime.loop.phrase_search import NUMPY
-from keras_transformer.search.phrase_banks import best_in_banks, reached, tokens_needed
+from keras_transformer.search.phrase_banks import (
+    best_in_banks,
+    most_of_each,
+    reached,
+    tokens_needed,
+)
 from keras_transformer.search.phrases import phrase_table
 
 # 4 5 6, and 4 4 5 or 8, the shorter of which counts.
@@ -51,19 +56,19 @@ def test_what_a_prompt_holds_does_not_count() -> None:
 def test_banks_take_turns_and_the_one_that_needs_least_begins() -> None:
     table = phrase_table([[((4, 5),)]])
     said = np.array([[[4], [7]]], np.int32)
-    state = reached(np, table, said, np.zeros(1, np.int32), 1)
+    needed = tokens_needed(np, reached(np, table, said, np.zeros(1, np.int32), 1))
     others = (
         np.array([[[-1, -2], [-1.5, -9]]], np.float32),
         np.array([[[7, EOS], [6, 7]]], np.int32),
     )
     spoken = np.array([[[-6, -7], [-8, -3]]], np.float32)
-    found = best_in_banks(NUMPY, state, others, spoken, np.array([9]), EOS, 6)
+    found = best_in_banks(NUMPY, table, needed, others, spoken, np.array([9]), EOS, 6)
     # 4 5 needs nothing more, 7 4 and 4 4 one token, 4 7, 7 6 and 7 5 both.
     assert found.tokens.tolist() == [[5, 4, 7, 4, 6, 5]]
     assert found.parents.tolist() == [[0, 0, 0, 1, 1, 1]]
     assert found.totals.tolist() == [[-7, -6, -1, -8, -1.5, -3]]
     # An end comes after them, and so does what leaves no room.
-    tight = best_in_banks(NUMPY, state, others, spoken, np.array([0]), EOS, 2)
+    tight = best_in_banks(NUMPY, table, needed, others, spoken, np.array([0]), EOS, 2)
     assert tight.totals.tolist() == [[-7, -np.inf]]
 
 
@@ -86,8 +91,13 @@ def test_tensors_give_what_numpy_does(seed: int, step: int) -> None:
     found = []
     for arrays, as_array in ((NUMPY, np.asarray), (TENSORS, ops.convert_to_tensor)):
         state = reached(arrays.ops, as_array(table), as_array(said), as_array(begins), step)
-        given = (as_array(values), as_array(tokens)), as_array(spoken), as_array(room), EOS, 6
-        found.append([np.asarray(part) for part in best_in_banks(arrays, state, *given)])
+        needed = tokens_needed(arrays.ops, state)
+        own, of_phrases, most = as_array(values[:, :, 0]), as_array(spoken), as_array(room)
+        more = most_of_each(arrays, needed[0], own, most, table[0].size + 1, 3)
+        others = as_array(values), as_array(tokens)
+        best = best_in_banks(arrays, as_array(table), needed, others, of_phrases, most, EOS, 6)
+        found.append([np.asarray(part) for part in (*best, more)])
+    np.testing.assert_array_equal(found[0].pop(), found[1].pop())
     possible = found[0][0] > -1e29
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours[possible], theirs[possible])

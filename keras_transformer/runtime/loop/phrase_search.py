@@ -6,7 +6,13 @@ import numpy.typing as npt
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.requests import Ids, SearchRequest, Steps, Values
 from keras_transformer.runtime.loop.top_k import top_candidates
-from keras_transformer.search.phrase_banks import Arrays, best_in_banks, reached
+from keras_transformer.search.phrase_banks import (
+    Arrays,
+    best_in_banks,
+    most_of_each,
+    reached,
+    tokens_needed,
+)
 from keras_transformer.search.phrases import phrase_table
 
 
@@ -40,20 +46,24 @@ class PhraseSearch(BeamSearch):
         places = np.where(phrases < 0, phrases[:, :, :1], phrases).repeat(beams, axis=1)
         spoken = np.take_along_axis(totals, places, 2)
         np.put_along_axis(totals, places, -np.inf, 2)
-        most = min(vocabulary, self._size + 1)
-        values, tokens = top_candidates(totals.reshape(-1, vocabulary), most)
         begins = self._prompted[self._sentences]
         state = reached(np, table, self._histories(), begins, self._step)
+        needed = tokens_needed(np, state)
+        room = self._limits[self._sentences] - self._step - 1
+        banks, size = phrases.shape[2] + 1, self._size
+        most = most_of_each(NUMPY, needed[0], self._totals, room, banks, size)
+        count = min(vocabulary, int(most.max()))
+        values, tokens = top_candidates(totals.reshape(-1, vocabulary), count)
+        shape = (sentences, beams, count)
+        values = np.where(np.arange(count) < most[:, None, None], values.reshape(shape), -np.inf)
         found = best_in_banks(
             NUMPY,
-            state,
-            (
-                values.reshape(sentences, beams, most),
-                tokens.astype(np.int32).reshape(sentences, beams, most),
-            ),
+            table,
+            needed,
+            (values, tokens.astype(np.int32).reshape(shape)),
             spoken,
-            self._limits[self._sentences] - self._step - 1,
+            room,
             self._eos,
-            min(2 * self._size, beams * (most + phrases.shape[2])),
+            min(2 * size, beams * (count + phrases.shape[2])),
         )
         return found.totals, found.tokens, found.parents.astype(np.int32), True
