@@ -84,6 +84,7 @@ SHARED = {
     "keras_transformer.text.training_text",
     "keras_transformer.translation.engine",
     "keras_transformer.translation.marked",
+    "keras_transformer.translation.required",
     "keras_transformer.translation.results",
     "keras_transformer.translation.text_search",
     "keras_transformer.translation.text_ids",
@@ -340,7 +341,8 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields"}
     packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
-    packages |= {"markup.placeholders", "markup.spans", "markup.tags", "markup.terms"}
+    packages |= {"markup.placeholders", "markup.required", "markup.spans", "markup.tags"}
+    packages |= {"markup.terms"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}

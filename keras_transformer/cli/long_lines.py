@@ -33,7 +33,7 @@ class LineOptions:
             of the run if not given, "plain" for none. Models that were trained without --markup
             put them back by attention.
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
-            hold where a text holds the source term; only with models trained with --markup.
+            hold where a text holds the source term.
         casing: "auto" translates a text in capitals as a sentence and puts its translation in
             capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
             leaves it as it is.
