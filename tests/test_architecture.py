@@ -72,6 +72,7 @@ SHARED = {
     "keras_transformer.markup.casing",
     "keras_transformer.markup.lifting",
     "keras_transformer.markup.profiles",
+    "keras_transformer.markup.required",
     "keras_transformer.markup.terms",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
@@ -341,7 +342,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields"}
     packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
-    packages |= {"markup.placeholders", "markup.required", "markup.spans", "markup.tags"}
+    packages |= {"markup.placeholders", "markup.spans", "markup.tags"}
     packages |= {"markup.terms"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}

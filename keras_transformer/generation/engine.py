@@ -186,10 +186,12 @@ def check_prompts(
     limits = [len(row) + options.max_length for row in rows]
     if positions is not None:
         limits = [min(one, positions) for one in limits]
-    if any(phrases) or options.require:
-        size = config.vocab_size
-        phrases = check_phrases(phrases, options, limits, rows, size, special_ids)
-    return CheckedPrompts(rows, limits, phrases)
+    if not any(phrases) and not options.require:
+        return CheckedPrompts(rows, limits)
+    size = config.vocab_size
+    return CheckedPrompts(
+        rows, limits, check_phrases(phrases, options, limits, rows, size, special_ids)
+    )
 
 
 def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:
