@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from keras_transformer.files.codes import between_codes, has_codes_of
+from keras_transformer.files.icu import read_message
 from keras_transformer.files.memory import Memory
 from keras_transformer.files.results import Results
 from keras_transformer.files.segments import Document, State, Translation
@@ -75,16 +76,25 @@ def translate_document(
         for place, segment in chosen.items()
         if (given := memory.find(segment))
     }
-    asked = [
-        (segment.profile, text)
+    messages = {
+        place: [read_message(text) for text in segment.texts]
         for place, segment in chosen.items()
         if place not in known
-        for text in segment.texts
+    }
+    asked = [
+        (chosen[place].profile, text)
+        for place, own in messages.items()
+        for message in own
+        for text in message.texts
     ]
     _translate_all(asked, translate, results, progress)
     _translate_between_codes(asked, translate, results, progress)
     found = {
-        place: known.get(place) or [results[segment.profile, text] for text in segment.texts]
+        place: known.get(place)
+        or [
+            message.joined([results[segment.profile, text] for text in message.texts])
+            for message in messages[place]
+        ]
         for place, segment in chosen.items()
     }
     lines = {place: chosen[place].line for place in found}

@@ -21,7 +21,7 @@ MODULES = {name: module_of(name) for name in COMMANDS}
         (["nonsense", ""], []),
         (["train", "--pre"], ["--prepared", "--preset"]),
         (["train", "--preset", "ti"], ["tiny"]),
-        (["train", "--preset", "tiny", "--data", "t"], ["tfds", "tsv"]),
+        (["train", "--preset", "tiny", "--data", "t"], ["tfds", "tmx", "tsv"]),
         (["train", "--output", ""], []),
         (["export", "run", "--format", "=", "s"], ["saved_model"]),
         (["export", "run", "--target", "="], ["fastest", "native", "onnxruntime", "portable"]),
