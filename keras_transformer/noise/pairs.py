@@ -3,7 +3,9 @@ run draws the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise
 from random import Random
+from typing import Any
 
 from keras_transformer.markup.lifting import lifter
 from keras_transformer.markup.profiles import Profile
@@ -19,6 +21,11 @@ DEFAULT = {"punctuation": 0.2, "typos": 0.05, "title": 0.05, "capitals": 0.07, "
 # Those that tell how robust a model is, and the seed of them that makes results comparable.
 TESTED = ("capitals", "typos", "punctuation", "emoji", "numbers")
 _TEST_SEED = 0
+
+
+def check_shares(values: Iterable[str]) -> tuple[str, ...]:
+    """Returns shares as `read_shares` reads them, each once, in one order; arguments as there."""
+    return tuple(f"{kind}={share}" for kind, share in read_shares(values).items())
 
 
 def read_shares(values: Iterable[str]) -> dict[str, float]:
@@ -58,23 +65,22 @@ def read_shares(values: Iterable[str]) -> dict[str, float]:
     return {kind: shares[kind] for kind in NAMES if shares.get(kind)}
 
 
-def with_noise(
-    sources: Sequence[str],
-    targets: Sequence[str],
+def noisy_pairs(
+    pairs: Iterable[tuple[str, str]],
     shares: Mapping[str, float],
     *,
     seed: int,
     profile: Profile = "auto",
     own: Sequence[str] = (),
-) -> tuple[list[str], list[str]]:
-    """Returns pairs, as many, of which shares have noise; spans in them stay as they are.
+) -> Iterator[tuple[str, str]]:
+    """Yields sources and translations, as many, of which shares have noise.
 
-    Typos and missing accents are in the source alone, every other kind is on both sides. A merged
-    pair has the next one behind it.
+    Spans in them stay as they are. Typos and missing accents are in the source alone, every other
+    kind is on both sides. A merged pair has the next one behind it, the last one the first. A pair
+    with an empty side stays as it is.
 
     Args:
-        sources: The texts.
-        targets: Their translations.
+        pairs: Sources with their translations.
         shares: The share of pairs that each kind is put into; one pair may have several.
         seed: Draws the pairs and the noise.
         profile: Which kinds of spans they may hold; a span is never changed.
@@ -82,11 +88,13 @@ def with_noise(
     """
     draw, lift = Random(seed), lifter(profile, own)  # noqa: S311
     kinds = [(kind, share) for kind, share in shares.items() if kind != MERGED]
-    pairs = list(zip(sources, targets, strict=True))
-    found = []
-    for number, (source, target) in enumerate(pairs):
-        if draw.random() < shares.get(MERGED, 0):
-            following = pairs[(number + 1) % len(pairs)]
+    rest = iter(pairs)
+    first = list(islice(rest, 1))
+    for (source, target), following in pairwise(chain(first, rest, first)):
+        if not (source.strip() and target.strip()):
+            yield source, target
+            continue
+        if draw.random() < shares.get(MERGED, 0) and all(following):
             source, target = f"{source} {following[0]}", f"{target} {following[1]}"
         drawn = [kind for kind, share in kinds if draw.random() < share]
         if drawn:
@@ -95,8 +103,15 @@ def with_noise(
             for kind in drawn:
                 source, target = KINDS[kind](source, target, draw)
             [source], [target] = unmasked([source], of_source), unmasked([target], of_target)
-        found.append((source, target))
-    return [source for source, _ in found], [target for _, target in found]
+        yield source, target
+
+
+def with_noise(
+    sources: Sequence[str], targets: Sequence[str], shares: Mapping[str, float], **more: Any
+) -> tuple[list[str], list[str]]:
+    """Returns the sources and the translations of `noisy_pairs`, whose other arguments follow."""
+    pairs = list(noisy_pairs(zip(sources, targets, strict=True), shares, **more))
+    return [source for source, _ in pairs], [target for _, target in pairs]
 
 
 def noisy_test_sets(

@@ -9,6 +9,7 @@ from keras_transformer.noise.pairs import (
     DEFAULT,
     NAMES,
     TESTED,
+    noisy_pairs,
     noisy_test_sets,
     read_shares,
     with_noise,
@@ -49,6 +50,18 @@ def test_a_merged_pair_has_the_next_one_behind_it() -> None:
         ["a b", "b a"],
         ["x y", "y x"],
     )
+
+
+def test_a_pair_with_an_empty_side_stays_as_it_is() -> None:
+    pairs = [("a", "b"), ("", "x"), ("y", " ")]
+    drawn = noisy_pairs(pairs, {"merged": 1.0, "emoji": 1.0}, seed=0)
+    first, *others = drawn
+    assert first != pairs[0] and not set("xy") & set("".join(first))
+    assert others == pairs[1:]
+
+
+def test_no_pairs_have_no_noise() -> None:
+    assert list(noisy_pairs([], ALL, seed=0)) == []
 
 
 def test_shares_are_read_in_one_order() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.noise.pairs import check_shares
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType
 
 
@@ -24,7 +25,9 @@ class PrepareOptions:
         max_length: Longest sentence in tokens; longer pairs are left out.
         shards: Number of training shards; if not given, a multiple of 8 with at most 250,000 pairs
             in each.
-        seed: Decides which pair goes to which shard.
+        seed: Decides which pair goes to which shard, and draws noise.
+        noise: Shares of training pairs that are written as people write (`docs/robustness.md`),
+            such as `capitals=0.05`, as for `train`.
 
     Raises:
         ValueError: A value is out of range; the message names it.
@@ -39,6 +42,7 @@ class PrepareOptions:
     max_length: int = 256
     shards: int | None = None
     seed: int = 0
+    noise: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
@@ -50,10 +54,14 @@ class PrepareOptions:
             check_size("shards", self.shards)
         check_choice("tokenizer_type", self.tokenizer_type, get_args(ModelType))
         check_flag("joint_vocabulary", self.joint_vocabulary)
+        object.__setattr__(self, "noise", check_shares(self.noise))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain JSON values, without sentinels those of a version that knew none."""
-        values = dataclasses.asdict(self)
-        if not self.num_sentinels:
-            del values["num_sentinels"]
+        """Returns plain JSON values, without sentinels and noise those of a version that knew
+        none.
+        """
+        values = dataclasses.asdict(self) | {"noise": list(self.noise)}
+        for name in ("num_sentinels", "noise"):
+            if not values[name]:
+                del values[name]
         return values

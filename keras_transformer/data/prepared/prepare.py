@@ -22,7 +22,8 @@ from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord,
 from keras_transformer.data.prepared.splitting import Workforce, make_split
 from keras_transformer.data.prepared.vocabularies import make_tokenizers
 from keras_transformer.data.sources.files import require_rereadable
-from keras_transformer.data.sources.streams import PairStream, describe_text
+from keras_transformer.data.sources.streams import NoisyPairs, PairStream, describe_text
+from keras_transformer.noise.pairs import read_shares
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
@@ -86,6 +87,13 @@ def prepare(
             f"num_sentinels={options.num_sentinels} is for a vocabulary that is trained on single "
             "texts: leave it out for pairs, and where there are tokenizers."
         )
+    if options.noise:
+        if train.is_single:
+            raise ValueError(
+                f"noise={' '.join(options.noise)} is put into pairs, and these are single texts: "
+                "leave it out."
+            )
+        train = NoisyPairs(train, read_shares(options.noise), options.seed)
     streams = {"train": train, **({"valid": valid} if valid else {})}
     files = sorted({path for stream in streams.values() for path in stream.files})
     require_rereadable(files)

@@ -1,7 +1,7 @@
 """Parallel text as streams, one pair at a time, for corpora that are larger than memory."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -18,6 +18,7 @@ from keras_transformer.data.sources.files import (
 )
 from keras_transformer.data.sources.tsv import PairTable, open_tsv
 from keras_transformer.files.pairs import translated_pairs
+from keras_transformer.noise.pairs import noisy_pairs
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,45 @@ class CatalogueFiles(_LineFiles):
     def count(self, files: dict[Path, TextFile]) -> int:
         """Returns the number of pairs."""
         return sum(1 for _ in self.pairs())
+
+
+@dataclass(frozen=True)
+class NoisyPairs:
+    """The pairs of a stream with noise, the same ones whenever they are read.
+
+    Attributes:
+        stream: The pairs without noise.
+        shares: The share of pairs that each kind is put into.
+        seed: Draws the pairs and the noise.
+    """
+
+    is_single: ClassVar[bool] = False
+
+    stream: PairStream
+    shares: Mapping[str, float]
+    seed: int
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is read."""
+        return self.stream.files
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised of them, in lines to show."""
+        return self.stream.notes
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields source and target, pair after pair."""
+        return noisy_pairs(self.stream.pairs(), self.shares, seed=self.seed)
+
+    def sentences(self, side: int) -> Iterator[str]:
+        """Yields the source sentences (side 0) or the target sentences (side 1)."""
+        return (pair[side] for pair in self.pairs())
+
+    def count(self, files: dict[Path, TextFile]) -> int:
+        """Returns the number of pairs; `ValueError` if the sides differ in number of lines."""
+        return self.stream.count(files)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
-from keras_transformer.noise.pairs import read_shares
+from keras_transformer.noise.pairs import check_shares
 from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.training_text import TrainingText
@@ -202,9 +202,7 @@ class TrainOptions:
             elif name == "span_pattern":
                 object.__setattr__(self, name, tuple(value))
             elif name == "noise":
-                shares = read_shares(value)
-                value = tuple(f"{kind}={share}" for kind, share in shares.items())
-                object.__setattr__(self, name, value)
+                object.__setattr__(self, name, check_shares(value))
             elif "bool" in kind:
                 check_flag(name, value)
             elif "int" in kind:

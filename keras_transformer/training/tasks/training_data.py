@@ -227,7 +227,7 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
     if options.noise:
         raise ValueError(
             f"noise={' '.join(options.noise)} is put into text, and a prepared corpus holds ids: "
-            "leave it out, or train on the text files."
+            "leave it out, and prepare the corpus with noise."
         )
     if options.subword_sampling:
         raise ValueError(

@@ -23,6 +23,7 @@ from keras_transformer.data.prepared.record import CorpusRecord
 from keras_transformer.data.prepared.shards import read_shards
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles, TsvFiles
+from keras_transformer.noise.pairs import read_shares, with_noise
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 
@@ -288,9 +289,28 @@ def test_sentinels_are_for_a_vocabulary_that_is_trained_on_single_texts(
         prepare(single, tmp_path / "out", tokenizers=(model,), options=options, say=print)
 
 
+def test_noise_is_that_of_a_corpus_in_memory(train, text, prepared, tmp_path):
+    options = dataclasses.replace(OPTIONS, noise=["capitals=0.5", "typos=0.5"], shards=1, seed=3)
+    prepare(train, tmp_path, options=options, workers=1, say=lambda _: None)
+    corpus, pairs = PreparedCorpus.load(tmp_path), read_parallel(train.source, train.target)
+    noisy = with_noise(pairs.source, pairs.target, read_shares(options.noise), seed=3)
+    tokenizer = train_tokenizer([*noisy[0], *noisy[1]], 60, "bpe")
+    assert corpus.source_tokenizer.pieces(range(60)) == tokenizer.pieces(range(60))
+    assert corpus.record.training_text.capitals > 100
+    number, (source, _) = next(iter(rows(corpus.train).items()))
+    assert source == [*tokenizer.encode([noisy[0][number]])[0], 3]
+
+
+def test_noise_is_not_for_single_texts(text, tmp_path):
+    options, single = PrepareOptions(noise=["emoji=0.1"]), SingleFiles((text / "valid.source",))
+    with pytest.raises(ValueError, match="noise=emoji=0.1 is put into pairs"):
+        prepare(single, tmp_path / "out", options=options, say=print)
+
+
 def test_options_without_sentinels_are_those_of_a_version_that_knew_none():
     assert "num_sentinels" not in PrepareOptions().to_dict()
     assert PrepareOptions(num_sentinels=9).to_dict()["num_sentinels"] == 9
+    assert "noise" not in PrepareOptions().to_dict()
 
 
 def test_workers_are_counted_from_one(train, tmp_path):
