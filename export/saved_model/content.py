@@ -39,10 +39,10 @@ class Settings:
         search = SearchOptions(**self.options)
         if search.sample:
             raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-        if search.stop or search.stop_tokens or search.require:
+        if search.stop or search.stop_tokens or search.ban or search.require:
             raise ValueError(
-                "stop, stop_tokens and require cannot be exported: a graph does not look for them; "
-                "the server and OnnxGenerator do."
+                "stop, stop_tokens, ban and require cannot be exported: a graph does not look for "
+                "them; the server and OnnxGenerator do."
             )
         return search
 

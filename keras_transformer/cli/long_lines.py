@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.terms import Glossary
+from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -34,6 +34,7 @@ class LineOptions:
             put them back by attention.
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
             hold where a text holds the source term.
+        keep: Terms that translations hold as they are.
         casing: "auto" translates a text in capitals as a sentence and puts its translation in
             capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
             leaves it as it is.
@@ -45,6 +46,7 @@ class LineOptions:
     letterless: Letterless = "auto"
     markup: Profile | None = None
     glossary: Path | None = None
+    keep: tuple[str, ...] = ()
     casing: Casing = "auto"
 
     @property
@@ -56,9 +58,14 @@ class LineOptions:
             "long_texts": "cut" if cuts else "refuse",
             "letterless": self.letterless,
             "markup": self.markup,
-            "glossary": Glossary.read(self.glossary) if self.glossary else None,
+            "glossary": self._terms(),
             "casing": self.casing,
         }
+
+    def _terms(self) -> Glossary | None:
+        listed = Glossary.read(self.glossary).terms if self.glossary else ()
+        terms = (*(Term(one, one, has_case=True) for one in self.keep), *listed)
+        return Glossary(terms) if terms else None
 
     def wrap(self, translator: TextTranslator) -> TextTranslator | SentenceTranslator:
         """Returns the translator as it is, or one that splits."""

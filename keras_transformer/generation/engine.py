@@ -186,7 +186,7 @@ def check_prompts(
     limits = [len(row) + options.max_length for row in rows]
     if positions is not None:
         limits = [min(one, positions) for one in limits]
-    if not any(phrases) and not options.require:
+    if not any(phrases) and not options.require and not options.ban:
         return CheckedPrompts(rows, limits)
     size = config.vocab_size
     return CheckedPrompts(

@@ -118,7 +118,7 @@ class TextGenerator:
                 leaves no room for `min_length` new tokens.
             RuntimeError: The generator is closed.
         """
-        prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
+        prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
         ids = self._prompt_ids(prompts, chosen)
         found = self._engine.search(
             ids,
@@ -161,7 +161,7 @@ class TextGenerator:
                 `min_length` new tokens.
             RuntimeError: The generator is closed.
         """
-        prompts, chosen = check_texts(prompts, "prompts"), self.search_options(**options)
+        prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
         ids = self._prompt_ids(prompts, chosen)
         stops = self._stops(chosen)
 
@@ -201,7 +201,7 @@ class TextGenerator:
                 `min_length` new tokens, or an id is outside the vocabulary.
         """
         self._check_continues()
-        rows, chosen = plain_rows(prompt_ids), self.search_options(**options)
+        rows, chosen = plain_rows(prompt_ids), self._chosen(options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
         return self._engine.search(
             rows,
@@ -235,7 +235,7 @@ class TextGenerator:
                 unknown or of the wrong type.
         """
         # The caller asked for no beams: those of the model's own defaults do not count.
-        chosen = search_options(self.search, {"beam_size": 1, **options})
+        chosen = self._chosen({"beam_size": 1, **options})
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "stream yields one text piece by piece, so it needs beam_size 1 and "
@@ -338,6 +338,9 @@ class TextGenerator:
 
     def _stops(self, options: SearchOptions) -> Stops | None:
         return options.stops(self._text_ids.new_stream)
+
+    def _chosen(self, options: Mapping[str, Any]) -> SearchOptions:
+        return self._text_ids.with_bans(search_options(self.search, options))
 
     def _phrases(self, options: SearchOptions, prompts: IdRows) -> list[Phrases]:
         return [self._text_ids.phrases(options.require)] * len(prompts)

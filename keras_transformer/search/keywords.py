@@ -23,6 +23,7 @@ class SearchKeywords(TypedDict, total=False):
     repetition_penalty: float
     banned_sequences: Sequence[Sequence[int]]
     forced_tokens: Sequence[Sequence[int]]
+    ban: str | Sequence[str]
     require: str | Sequence[str]
     stop: str | Sequence[str]
     stop_tokens: Sequence[int]

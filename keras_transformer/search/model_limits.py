@@ -262,11 +262,11 @@ class ModelLimits:
         Raises:
             ValueError: They do not fit the model, the options or a limit.
         """
-        if not any(phrases) and not options.require:
+        if not any(phrases) and not options.require and not options.ban:
             return []
         size, special_ids = self.target_vocab_size, self.special_ids
         checked = check_phrases(phrases, options, limits, prefixes, size, special_ids)
-        return with_slots(checked, sources, special_ids.slots)
+        return with_slots(checked, sources, special_ids.slots) if checked else []
 
     def check_pairs(self, sources: IdRows, targets: IdRows) -> None:
         """Checks sources and their given translations.

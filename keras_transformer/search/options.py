@@ -61,6 +61,8 @@ class SearchOptions:
         banned_sequences: Token id sequences that are never generated; a sequence of one id bans a
             token.
         forced_tokens: Pairs (position, token id): what is generated at a position, counted from 0.
+        ban: Words that no text holds, whatever tokens spell them, nor longer words that begin with
+            the same tokens.
         require: Phrases that each text must hold; one of several forms with `|` between them will
             do. They are searched for in beams (Post and Vilar 2018), even with `beam_size` 1.
         stop: Strings that end a text, which is what comes before the first of them, also one that
@@ -94,6 +96,7 @@ class SearchOptions:
     repetition_penalty: float = 1.0
     banned_sequences: tuple[tuple[int, ...], ...] = ()
     forced_tokens: tuple[tuple[int, int], ...] = ()
+    ban: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     stop_tokens: tuple[int, ...] = ()
@@ -135,8 +138,8 @@ class SearchOptions:
             raise ValueError(
                 f"min_length ({self.min_length}) is more than max_length ({self.max_length})."
             )
-        object.__setattr__(self, "require", check_strings("require", self.require))
-        object.__setattr__(self, "stop", check_strings("stop", self.stop))
+        for name in ("ban", "require", "stop"):
+            object.__setattr__(self, name, check_strings(name, getattr(self, name)))
         object.__setattr__(self, "stop_tokens", check_stop_tokens(self.stop_tokens))
         self._normalize_tokens()
         self._check_sampling()

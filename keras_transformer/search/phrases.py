@@ -92,13 +92,17 @@ def check_phrases(
         PhraseError: A phrase is empty, holds an id that is no text or a banned sequence, or there
             is no room for all of a row.
         ValueError: Their number is not that of the rows, an option does not go with phrases, or
-            it asks for some and there are none.
+            one names texts, which only a tokenizer reads.
     """
-    if options.require and not any(phrases) and len(limits):
-        raise ValueError(
-            f"require={list(options.require)} needs a tokenizer, which a model alone does not "
-            "have: call a Generator, OnnxGenerator, Translator or OnnxTranslator."
-        )
+    lost = {"ban": options.ban, "require": () if any(phrases) else options.require}
+    for name, texts in lost.items():
+        if texts and len(limits):
+            raise ValueError(
+                f"{name}={list(texts)} needs a tokenizer, which a model alone does not have: call "
+                "a Generator, OnnxGenerator, Translator or OnnxTranslator."
+            )
+    if not any(phrases):
+        return []
     options.check_phrases()
     if len(phrases) != len(limits):
         raise ValueError(f"got phrases for {len(phrases)} of {len(limits)} rows: give () for none.")

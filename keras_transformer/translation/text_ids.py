@@ -1,15 +1,19 @@
 """Rows of ids for checked texts of one side, and text for ids: whole, or token by token."""
 
+import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.search.model_limits import IdRows
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.text.letterless import has_letter, without_format
 from keras_transformer.text.subwords.interface import Placed, Subwords, SubwordStream, stream_text
 
+# Rows that spell a banned word; those of most tokens are the least probable.
+_MOST_SPELLINGS = 100
 # Lets bytes that are not UTF-8 pass through a str unchanged.
 _ANY = ("utf-8", "surrogateescape")
 
@@ -94,6 +98,48 @@ class TextIds:
         if not all(rows) or any(self._without_text.intersection(row) for row in rows):
             return []
         return list(dict.fromkeys(map(tuple, rows)))
+
+    def with_bans(self, options: SearchOptions) -> SearchOptions:
+        """Returns options that ban every row of tokens that spells a word of their `ban`.
+
+        Raises:
+            ValueError: The vocabulary cannot write one.
+        """
+        if not options.ban:
+            return options
+        rows = [row for word in options.ban for row in self._spellings_of(word)]
+        banned = tuple(dict.fromkeys((*options.banned_sequences, *rows)))
+        return dataclasses.replace(options, ban=(), banned_sequences=banned)
+
+    def _spellings_of(self, word: str) -> list[tuple[int, ...]]:
+        """Returns the rows of tokens that spell a word behind a space, the shortest first."""
+        usual = self.forms(word.strip())
+        if not usual:
+            raise ValueError(
+                f"ban holds {word!r}, which the vocabulary cannot write: leave it out."
+            )
+        # For each part of the word that is left to spell, the rows that spell it.
+        text = f" {word.strip()}"
+        rows: dict[int, list[tuple[int, ...]]] = {len(text): [()]}
+        for start in range(len(text) - 1, -1, -1):
+            rows[start] = [
+                (token, *rest)
+                for end in range(start + 1, len(text) + 1)
+                for token in self._spelled.get(text[start:end], ())
+                for rest in rows[end]
+            ]
+            rows[start] = sorted(rows[start], key=len)[:_MOST_SPELLINGS]
+        return [*usual, *rows[0]]
+
+    @functools.cached_property
+    def _spelled(self) -> dict[str, list[int]]:
+        """The ids of each spelling."""
+        found: dict[str, list[int]] = {}
+        ids = [token for token in range(self.subwords.size) if token not in self._without_text]
+        for token, text in zip(ids, self.spellings(ids), strict=True):
+            if text:
+                found.setdefault(text, []).append(token)
+        return found
 
     @property
     def has_letters(self) -> bool:

@@ -325,7 +325,7 @@ class TextSearch:
         required: Sequence[Required] = (),
     ) -> "Asked":
         """Returns texts as an engine takes them, each with the marks of its languages."""
-        chosen = self.search_options(**options)
+        chosen = self._target.with_bans(self.search_options(**options))
         rests = check_texts(texts, name)
         asked = chosen.source_language, chosen.target_language
         if self._begins is not None and asked == (None, None):

@@ -215,7 +215,7 @@ class TextTranslator(TextSearch):
         self, options: Mapping[str, Any]
     ) -> tuple[TranslationEngine, SearchOptions, Begins]:
         """Returns the engine for rows of ids in the options' languages, and the marks of these."""
-        chosen = self.search_options(**options)
+        chosen = self._target.with_bans(self.search_options(**options))
         begins = self.marks.begins(chosen.source_language, chosen.target_language)
         return self._engine_for([begins]), without_languages(chosen), begins
 

@@ -13,6 +13,7 @@ from keras_transformer.search.options import SearchOptions, search_options
 ROWS = {
     "banned_sequences": Sequence[Sequence[int]],
     "forced_tokens": Sequence[Sequence[int]],
+    "ban": str | Sequence[str],
     "require": str | Sequence[str],
     "stop": str | Sequence[str],
     "stop_tokens": Sequence[int],

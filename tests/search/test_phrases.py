@@ -37,6 +37,7 @@ def check(phrases: Any, limit: int = 9, prefix: Any = (), **options: Any) -> Any
         ([((4,),)], {"sample": True}, "do not go with sample, got True: leave one"),
         ([((4,),)], {"stop_tokens": [5]}, "do not go with stop_tokens"),
         ([], {"require": ["word"]}, r"require=\['word'\] needs a tokenizer"),
+        ([((4,),)], {"ban": ["word"]}, r"ban=\['word'\] needs a tokenizer"),
     ],
 )
 def test_phrases_that_cannot_be_are_refused(phrases: Any, given: Any, message: str) -> None:

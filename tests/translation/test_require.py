@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
@@ -52,6 +53,26 @@ def test_what_cannot_be_required_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         translator.translate(["hello"], **options)
+
+
+@pytest.mark.parametrize("search", [{}, {"beam_size": 3, "num_hypotheses": 3}], ids=str)
+def test_no_translation_holds_a_banned_word(
+    translator: TextTranslator, texts: list[str], search: dict[str, Any]
+) -> None:
+    options: Any = {"max_length": 20, **search}
+    words = {word for text in translator.translate(texts, **options) for word in text.split()}
+    banned = sorted(word for word in words if word.isalpha())[:3]
+    found = translator.translate_n_best(texts, ban=banned, **options)
+    said = [set(one.text.split()) for row in found for one in row]
+    assert banned and not any(set(banned) & words for words in said)
+
+
+def test_every_spelling_of_a_banned_word_is_banned(translator: TextTranslator) -> None:
+    target = translator._target
+    rows = target.with_bans(SearchOptions(ban=("birds",))).banned_sequences
+    assert len(rows) > 2 and set(target.decode(rows)) == {"birds"}
+    with pytest.raises(ValueError, match="ban holds '☃', which the vocabulary cannot write"):
+        translator.translate(["hello"], ban="☃")
 
 
 def test_one_sentence_must_hold_a_phrase_not_one_of_several(translator: TextTranslator) -> None:

@@ -97,7 +97,17 @@ class SavedModelOptions:
 # The fields of `OnnxOptions` that say how graphs are written, not what they choose among.
 _GRAPHS = ("target", "quantize", "opset")
 # The graph of a SavedModel holds no random numbers and looks for no stops.
-_LEFT_OUT = ("sample", "temperature", "top_k", "top_p", "seed", "require", "stop", "stop_tokens")
+_LEFT_OUT = (
+    "sample",
+    "temperature",
+    "top_k",
+    "top_p",
+    "seed",
+    "ban",
+    "require",
+    "stop",
+    "stop_tokens",
+)
 
 
 def main(arguments: Sequence[str]) -> int:

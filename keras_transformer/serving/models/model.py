@@ -132,7 +132,7 @@ class ServedModel:
         languages = search.source_language, search.target_language
         if any(languages):
             marks.begins(*languages)
-        search = without_languages(limits.fit(search))
+        search = self._target.with_bans(without_languages(limits.fit(search)))
         self.search = search
         self._limits = limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
