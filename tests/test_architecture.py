@@ -78,6 +78,7 @@ SHARED = {
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",
     "keras_transformer.text.sentences",
+    "keras_transformer.text.subwords.accelerators",
     "keras_transformer.text.subwords.slots",
     "keras_transformer.text.subwords.interface",
     "keras_transformer.text.subwords.opening",

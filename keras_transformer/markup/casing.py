@@ -36,6 +36,7 @@ class WholeText:
 
     text: str
     places: Sequence[tuple[int, int]] = ()
+    accelerators: str = ""
     needs_alignment: bool = False
     required: Required = ()
 
@@ -83,6 +84,11 @@ class RecasedText:
     def places(self) -> Sequence[tuple[int, int]]:
         """Where each span begins and ends in the text as it was."""
         return self.lifted.places
+
+    @property
+    def accelerators(self) -> str:
+        """The characters that may mark a keyboard accelerator."""
+        return self.lifted.accelerators
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, in capitals, with the spans."""

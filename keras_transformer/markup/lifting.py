@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.markup.nesting import arguments, mended, partners
-from keras_transformer.markup.profiles import BREAK, PART, TERM, Profile, pattern_of
+from keras_transformer.markup.profiles import ACCELERATORS, BREAK, PART, TERM, Profile, pattern_of
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, Required, TokenAlignment
@@ -31,12 +31,14 @@ class LiftedText:
         spans: What each slot stands for, in the order of `SLOTS`.
         more: The spans for which there was no slot; they are in `text`.
         gaps: The text before each span that has a slot and behind the last one.
+        accelerators: The characters that may mark a keyboard accelerator.
     """
 
     text: str
     spans: Sequence[Span]
     more: Sequence[Span]
     gaps: Sequence[str]
+    accelerators: str = ""
     needs_alignment = False
     required: Required = ()
 
@@ -150,7 +152,7 @@ def lift(
     gaps = around(text, spans)
     slots = [*SLOTS[: len(spans)], ""]
     lifted = "".join(gap + slot for gap, slot in zip(gaps, slots, strict=True))
-    return LiftedText(lifted, spans, more, gaps)
+    return LiftedText(lifted, spans, more, gaps, ACCELERATORS.get(profile, ""))
 
 
 def lifter(

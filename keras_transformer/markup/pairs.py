@@ -6,10 +6,12 @@ is drawn from the seed here is the same whenever a run is resumed.
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
-from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.lifting import lift
+from keras_transformer.markup.profiles import ACCELERATORS, Profile
 from keras_transformer.markup.spans import Span, around, find_spans
-from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS, taken_out, unmasked
 
 # The other pairs teach what spans look like, for texts that are translated as plain.
 _SHARE = 0.9
@@ -23,7 +25,8 @@ def with_slots(
     *,
     seed: int | None,
 ) -> tuple[list[str], list[str]]:
-    """Returns pairs in which slots stand for the spans that both texts of a pair have.
+    """Returns pairs in which slots stand for the spans that both texts of a pair have, and which
+    have no accelerators.
 
     Args:
         sources: The texts.
@@ -34,12 +37,27 @@ def with_slots(
             and the first slots, as translators have it.
     """
     drawn = None if seed is None else random.Random(seed)  # noqa: S311
-    pairs = [
-        _slotted(source, target, find_spans(source, profile, own), profile, own, drawn)
-        for source, target in zip(sources, targets, strict=True)
-    ]
+    pairs = []
+    for pair in zip(sources, targets, strict=True):
+        source, target = _without_accelerators(*pair, profile, own)
+        spans = find_spans(source, profile, own)
+        pairs.append(_slotted(source, target, spans, profile, own, drawn))
     lifted, written = zip(*pairs, strict=True)
     return list(lifted), list(written)
+
+
+def _without_accelerators(
+    source: str, target: str, profile: Profile, own: Sequence[str]
+) -> tuple[str, str]:
+    """Returns a label and its translation without what marks a letter of them."""
+    if not any(mark in source for mark in ACCELERATORS.get(profile, "")):
+        return source, target
+    lifts = partial(lift, profile=profile, own=own)
+    hidden, spans, accelerator = taken_out(source, lifts)
+    if accelerator is None:
+        return source, target
+    of_target, spans_of_target, _ = taken_out(target, lifts, is_label=True)
+    return "".join(unmasked([hidden], spans)), "".join(unmasked([of_target], spans_of_target))
 
 
 def _slotted(

@@ -53,6 +53,8 @@ _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
     "icu": (_BRACES, _ESCAPES),
     "plain": (),
 }
+# What marks a keyboard accelerator in the labels of programs.
+ACCELERATORS: dict[Profile, str] = {"auto": "_&", "printf": "_&", "qt": "&"}
 # Groups have other numbers in the pattern of a whole profile.
 _NUMBERED = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?\(\d)")
 

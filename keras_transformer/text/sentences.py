@@ -22,12 +22,14 @@ from keras_transformer.text.letterless import (
     without_pictures,
     without_unknown,
 )
+from keras_transformer.text.subwords.accelerators import Accelerator
 from keras_transformer.text.subwords.slots import (
     AlignedPart,
     Lift,
     Lifted,
     Required,
     masked,
+    taken_out,
     unmasked,
 )
 
@@ -70,6 +72,7 @@ class Passage:
             such letters alone go around the model as emoji do, those that begin a source before
             its translation. None if none do.
         lift: Lifts out of each source the spans that its translation keeps; None for none.
+        accelerator: The keyboard accelerator that was taken out of the text; None if it has none.
     """
 
     sources: tuple[str, ...]
@@ -78,6 +81,7 @@ class Passage:
     moves_pictures: bool = False
     unknown_letters: UnknownLetters | None = field(default=None, compare=False, repr=False)
     lift: Lift | None = field(default=None, compare=False, repr=False)
+    accelerator: Accelerator | None = None
 
     @property
     def starts(self) -> list[int]:
@@ -174,11 +178,13 @@ class Passage:
         lift: Lift | None = None,
     ) -> "Passage":
         """Returns a text as one part, without what goes around the model."""
-        hidden, spans = (text, []) if lift is None else masked(text, lift)
+        hidden, spans, accelerator = taken_out(text, lift)
         start, end = core_of(hidden, carried, language=language) if carried else (0, len(hidden))
         parts = [hidden[:start], hidden[start:end], hidden[end:]]
         before, source, behind = unmasked(parts, spans) if spans else parts
-        return cls((source,), (before, behind), moves_pictures="symbols" in carried, lift=lift)
+        moves = "symbols" in carried
+        gaps = before, behind
+        return cls((source,), gaps, moves_pictures=moves, lift=lift, accelerator=accelerator)
 
     def bare(self, translation: str) -> str:
         """Returns a translation of the whole text, or how it begins, without what goes around the
@@ -200,7 +206,11 @@ class Passage:
         """
         translations = [self.put_back(place, one) for place, one in enumerate(translations)]
         gaps = self.gaps_between(translations)
-        return gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
+        text = gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
+        if self.accelerator is None:
+            return text
+        hidden, spans = masked(text, self.lift)
+        return "".join(unmasked([self.accelerator.put_into(hidden)], spans))
 
     def gaps_between(self, translations: Sequence[str]) -> list[str]:
         """Returns what stands before each translation and after the last one; see `gap_before`.
@@ -275,9 +285,7 @@ def split_passage(
     Raises:
         TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
-    spans: list[str] = []
-    if lift is not None:
-        text, spans = masked(text, lift)
+    text, spans, accelerator = taken_out(text, lift)
     pieces: list[tuple[str, bool]] = []
     parts = 0
     halved_to = None
@@ -299,7 +307,7 @@ def split_passage(
     if spans:
         texts = unmasked([piece for piece, _ in pieces], spans)
         pieces = [(piece, is_text) for piece, (_, is_text) in zip(texts, pieces, strict=True)]
-    return replace(_passage(pieces, carried), lift=lift)
+    return replace(_passage(pieces, carried), lift=lift, accelerator=accelerator)
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:

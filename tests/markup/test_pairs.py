@@ -1,5 +1,7 @@
 """Pairs to train on have slots for what both texts have, the same ones whenever they are made."""
 
+import pytest
+
 from keras_transformer.markup.pairs import with_slots
 from keras_transformer.text.subwords.slots import SLOTS
 
@@ -29,3 +31,16 @@ def test_a_seed_draws_slots_for_most_pairs_again_and_again_the_same() -> None:
 def test_slots_are_drawn_from_all() -> None:
     sources, _ = with_slots(SOURCES, TARGETS, "auto", seed=0)
     assert len(set("".join(sources)) & set(SLOTS)) == len(SLOTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("_Show %s", "%s ein_blenden", ("Show \U000fff80", "\U000fff80 einblenden")),
+        ("Use $MY_Var", "Nutze $MY_Var", ("Use \U000fff80", "Nutze \U000fff80")),
+        ("Exit", "B_eenden", ("Exit", "B_eenden")),
+        ("_Exit", "a_b c_d", ("Exit", "a_b c_d")),
+    ],
+)
+def test_labels_have_no_accelerators(source: str, target: str, expected: tuple[str, str]) -> None:
+    assert tuple(one for [one] in with_slots([source], [target], "auto", seed=None)) == expected

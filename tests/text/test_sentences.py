@@ -3,6 +3,7 @@
 import gzip
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.data.sources.demo import demo_corpus
+from keras_transformer.markup.lifting import lift
 from keras_transformer.text.letterless import KINDS, Kind, has_letter, without_format
 from keras_transformer.text.sentences import (
     Passage,
@@ -196,6 +198,16 @@ def test_a_text_that_is_taken_whole_is_bare_of_what_goes_around_the_model() -> N
     assert (passage.parts, passage.layout) == (("a b",), ("- ", " 😀 :)"))
     assert passage.bare(passage.join(["A B"])) == "A B" == passage.bare("A B")
     assert Passage.whole("- a").layout == ("", "")
+
+
+@pytest.mark.parametrize(
+    "take", [partial(Passage.whole, lift=lift), partial(split_passage, lift=lift, lengths_of=words)]
+)
+def test_an_accelerator_goes_around_the_model(take) -> None:
+    passage = take("_Delete <b>$MY_FILE</b>")
+    assert passage.sources == ("Delete <b>$MY_FILE</b>",)
+    [part] = passage.parts
+    assert passage.join([part.replace("Delete", "Weg mit d")]) == "Weg mit _d <b>$MY_FILE</b>"
 
 
 def test_no_sentence_of_a_thousand_paragraphs_is_dropped() -> None:

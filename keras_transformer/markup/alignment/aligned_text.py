@@ -14,7 +14,7 @@ from keras_transformer.markup.alignment.links import Links
 from keras_transformer.markup.alignment.placing import Placing, items_of
 from keras_transformer.markup.alignment.spacing import Spacing
 from keras_transformer.markup.nesting import arguments, partners
-from keras_transformer.markup.profiles import BREAK, TAG, Profile
+from keras_transformer.markup.profiles import ACCELERATORS, BREAK, TAG, Profile
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.tags import ENTITIES, TAGS, parts_words
 from keras_transformer.text.subwords.slots import Required, TokenAlignment
@@ -34,12 +34,14 @@ class AlignedText:
         spans: The spans.
         read: Where each span begins and ends in `text`: at one place if it stands for no word.
         gaps: The text before each span and behind the last one.
+        accelerators: The characters that may mark a keyboard accelerator.
     """
 
     text: str
     spans: Sequence[Span]
     read: Sequence[tuple[int, int]]
     gaps: Sequence[str]
+    accelerators: str = ""
     needs_alignment = True
     required: Required = ()
 
@@ -150,7 +152,7 @@ def lift_aligned(text: str, profile: Profile) -> AlignedText:
     if places and places[-1] == (len(read), len(read)):
         read = read.rstrip()
         places = [(min(start, len(read)), min(end, len(read))) for start, end in places]
-    return AlignedText(read, spans, places, gaps)
+    return AlignedText(read, spans, places, gaps, ACCELERATORS.get(profile, ""))
 
 
 def read_as(span: Span) -> str:

@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.text.subwords.accelerators import Accelerator, without_accelerator
+
 # More than the spans of nearly all sentences. `letterless` names their range, too.
 SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
 
@@ -58,6 +60,10 @@ class Lifted(Protocol):
     def required(self) -> Required:
         """Phrases that a translation of `text` must hold."""
 
+    @property
+    def accelerators(self) -> str:
+        """The characters that may mark a keyboard accelerator in such texts; "" for none."""
+
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 
@@ -83,9 +89,32 @@ class AlignedPart(NamedTuple):
     lifted: Lifted
 
 
+def taken_out(
+    text: str, lift: Lift | None, *, is_label: bool = False
+) -> tuple[str, list[str], Accelerator | None]:
+    """Returns a text as `masked` does, and its accelerator, which is taken out of it.
+
+    Args:
+        text: The text.
+        lift: Lifts spans out of it; None for none.
+        is_label: As for `without_accelerator`.
+    """
+    if lift is None:
+        return text, [], None
+    lifted = lift(text)
+    hidden, spans = _hidden(text, lifted.places)
+    if not lifted.accelerators:
+        return hidden, spans, None
+    hidden, accelerator = without_accelerator(hidden, lifted.accelerators, is_label=is_label)
+    return hidden, spans, accelerator
+
+
 def masked(text: str, lift: Lift | None) -> tuple[str, list[str]]:
     """Returns a text with one slot in place of each of its spans, and the spans."""
-    places = lift(text).places if lift is not None else ()
+    return _hidden(text, lift(text).places if lift is not None else ())
+
+
+def _hidden(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, list[str]]:
     if not places:
         return text, []
     starts, ends = [0, *(end for _, end in places)], [*(start for start, _ in places), len(text)]
