@@ -15,6 +15,7 @@ from keras_transformer.markup.spans import find_spans
 from keras_transformer.text.subwords.slots import (
     Lift,
     Lifted,
+    Relifted,
     Required,
     TokenAlignment,
     masked,
@@ -54,41 +55,19 @@ class WholeText:
 
 
 @dataclasses.dataclass(frozen=True)
-class RecasedText:
+class RecasedText(Relifted):
     """The `Lifted` of a text in capitals; its spans keep their letters.
 
     Attributes:
-        lifted: The text as it is, without its spans.
-        lift: What lifted them; None if nothing did.
+        lift: What lifted its spans; None if nothing did.
     """
 
-    lifted: Lifted
     lift: Lift | None
-
-    @property
-    def needs_alignment(self) -> bool:
-        """Whether an alignment says where spans go."""
-        return self.lifted.needs_alignment
-
-    @property
-    def required(self) -> Required:
-        """The phrases that a translation must hold."""
-        return self.lifted.required
 
     @property
     def text(self) -> str:
         """The text as a sentence, with slots in place of spans."""
         return recased(self.lifted.text)
-
-    @property
-    def places(self) -> Sequence[tuple[int, int]]:
-        """Where each span begins and ends in the text as it was."""
-        return self.lifted.places
-
-    @property
-    def accelerators(self) -> str:
-        """The characters that may mark a keyboard accelerator."""
-        return self.lifted.accelerators
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, in capitals, with the spans."""

@@ -9,48 +9,34 @@ from keras_transformer.markup.lifting import with_profile
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.markup.terms import Glossary
-from keras_transformer.text.subwords.slots import Lift, Lifted, Required, TokenAlignment
+from keras_transformer.text.subwords.slots import (
+    Lift,
+    Lifted,
+    Relifted,
+    Required,
+    TokenAlignment,
+)
 
 
 @dataclass(frozen=True)
-class TextWithTerms:
+class TextWithTerms(Relifted):
     """The `Lifted` of a text that the model reads with its terms.
 
     Attributes:
-        lifted: The text without its spans.
-        required: The forms of each term's translation.
+        terms: The forms of each term's translation.
     """
 
-    lifted: Lifted
-    required: Required
+    terms: Required
 
     @property
-    def needs_alignment(self) -> bool:
-        """Whether an alignment says where spans go."""
-        return self.lifted.needs_alignment
-
-    @property
-    def text(self) -> str:
-        """What the model reads."""
-        return self.lifted.text
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        """Where each span begins and ends in the text as it was."""
-        return [*self.lifted.places]
-
-    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
-        """Returns a translation of `text`, or a piece of one, with the spans."""
-        return self.lifted.put_back(translation, alignment)
-
-    def taken_out(self, translation: str) -> str:
-        """Returns a translation, or how it begins, as the model writes it."""
-        return self.lifted.taken_out(translation)
+    def required(self) -> Required:
+        """The phrases that a translation must hold."""
+        return self.terms
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation has every span and, in any capitals, every term."""
         said = translation.casefold()
-        has_terms = all(any(form.casefold() in said for form in forms) for forms in self.required)
+        has_terms = all(any(form.casefold() in said for form in forms) for forms in self.terms)
         return has_terms and self.lifted.is_kept(translation, alignment)
 
 

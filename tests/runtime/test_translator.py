@@ -39,7 +39,7 @@ SHARED = (
     "text.subwords.slots",
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
     "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",
-    "text.letterless",
+    "text.letterless", "search.phrase_banks", "search.phrases",
 )
 
 

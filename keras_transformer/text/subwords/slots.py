@@ -82,6 +82,54 @@ class Lifted(Protocol):
 Lift = Callable[[str], Lifted]
 
 
+@dataclasses.dataclass(frozen=True)
+class Relifted:
+    """A `Lifted` that is another one but for what a subclass says.
+
+    Attributes:
+        lifted: The other one.
+    """
+
+    lifted: Lifted
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether an alignment says where spans go."""
+        return self.lifted.needs_alignment
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return self.lifted.text
+
+    @property
+    def places(self) -> Sequence[tuple[int, int]]:
+        """Where each span begins and ends in the text as it was."""
+        return self.lifted.places
+
+    @property
+    def required(self) -> Required:
+        """The phrases that a translation must hold."""
+        return self.lifted.required
+
+    @property
+    def accelerators(self) -> str:
+        """The characters that may mark a keyboard accelerator."""
+        return self.lifted.accelerators
+
+    def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
+        """Returns a translation of `text`, or a piece of one, with the spans."""
+        return self.lifted.put_back(translation, alignment)
+
+    def taken_out(self, translation: str) -> str:
+        """Returns a translation, or how it begins, as the model writes it."""
+        return self.lifted.taken_out(translation)
+
+    def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
+        """Returns whether a translation of `text` has every span once, in an order that holds."""
+        return self.lifted.is_kept(translation, alignment)
+
+
 class AlignedPart(NamedTuple):
     """A part of a text, as a model reads it, and what an alignment puts back."""
 
