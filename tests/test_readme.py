@@ -85,6 +85,12 @@ def test_every_shown_script_exists() -> None:
     assert [script for script in scripts if not (ROOT / script).is_file()] == []
 
 
+def test_the_shown_message_is_in_the_catalogue_that_is_translated() -> None:
+    [shown] = blocks("po", ("README.md",))
+    catalogue = (ROOT / "examples" / "es.po").read_text(encoding="utf-8")
+    assert shown.splitlines()[0] + '\nmsgstr ""' in catalogue
+
+
 @pytest.mark.parametrize("words", command_lines("pip"), ids=" ".join)
 def test_every_shown_install_is_of_this_package(words: list[str]) -> None:
     assert words[0] == "install"
