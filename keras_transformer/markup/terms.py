@@ -5,7 +5,7 @@ is, and what the list says stands in the translation.
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -74,17 +74,34 @@ class Glossary:
             FileNotFoundError: The file is missing.
             ValueError: A line is none of these; the message has its number.
         """
+        return cls.parse(Path(path).read_text("utf-8-sig").split("\n"), str(path))
+
+    @classmethod
+    def parse(cls, lines: Iterable[str], name: str) -> "Glossary":
+        """Reads the lines of a file; `name` is what they are in messages.
+
+        Raises:
+            ValueError: As for `read`.
+        """
         terms: list[Term] = []
-        for number, line in enumerate(Path(path).read_text("utf-8-sig").split("\n"), start=1):
+        for number, line in enumerate(lines, start=1):
             if line.strip():
                 try:
                     terms += _terms(line.rstrip("\r"))
                 except ValueError as error:
-                    raise ValueError(f"{path}, line {number}: {error}") from error
+                    raise ValueError(f"{name}, line {number}: {error}") from error
         try:
             return cls(tuple(terms))
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{name}: {error}") from error
+
+    def before(self, other: "Glossary | None") -> "Glossary":
+        """Returns these terms and, of another list, those that are none of them."""
+        if other is None:
+            return self
+        known = {term._replace(target="") for term in self.terms}
+        more = (term for term in other.terms if term._replace(target="") not in known)
+        return Glossary((*self.terms, *more))
 
     @functools.cached_property
     def pattern(self) -> str:

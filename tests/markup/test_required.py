@@ -95,3 +95,25 @@ def test_the_server_has_the_terms_and_streams_them(
     assert "".join(pieces) == texts[0]
     with pytest.raises(ServingError, match="row 0: the terms of a glossary do not go with sample"):
         model.read(signature, {**given, "sample": np.ones(len(TEXTS), bool)})
+
+
+def answered(model: ServedModel, texts: list[str], terms: list[list[str]]) -> list[str]:
+    """Returns the translations of texts, each with terms of its own."""
+    signature = model.signatures["translate_with_options"]
+    rows = [[text.encode() for text in texts], [[one.encode() for one in row] for row in terms]]
+    given = {"text": np.array(rows[0], object), "glossary": np.array(rows[1], object)}
+    request = model.read(signature, given)
+    answer = model.write(signature, request, model.run(signature)(request.rows))
+    return [text.decode() for text in answer["translation"]]
+
+
+def test_a_request_has_terms_of_its_own_before_the_server_s(exported: Any) -> None:
+    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
+    terms = [["river\tbook", ""], ["", ""], ["the\tyou", "dog\tthree"]]
+    found = answered(model, ["the river", "the river", "the red dog"], terms)
+    assert "book" in found[0] and "birds" in found[1] and "book" not in found[1]
+    assert all(term in found[2] for term in ("you", "small house"))
+    with pytest.raises(ServingError, match=r"row 1 of glossary, line 1: 'a\|b' has 2 forms"):
+        answered(model, ["the", "the"], [[""], ["a|b\tc|d|e"]])
+    with pytest.raises(ServingError, match="row 0 of glossary has 1001 terms, more than 1000"):
+        answered(model, ["the"], [["a"] * 1001])

@@ -173,6 +173,21 @@ def test_every_hypothesis_has_every_term_and_span(
             assert one.text.lower().count("öffnen") == message.count("open")
 
 
+def test_a_request_to_the_server_fills_slots_with_terms(artefact: Path) -> None:
+    import numpy as np
+
+    from keras_transformer.search.options import SearchOptions
+    from keras_transformer.serving.models.model import ServedModel
+
+    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1)
+    signature = model.signatures["translate_n_best"]
+    given = {"text": [b"all files", b"all files"], "glossary": [[b"files\tDateien"], [b""]]}
+    request = model.read(signature, {name: np.array(rows, object) for name, rows in given.items()})
+    answer = model.write(signature, request, model.run(signature)(request.rows))
+    [[first], [second]] = answer["translations"]
+    assert b"Dateien" in first and b"Dateien" not in second
+
+
 def test_translate_takes_a_glossary_and_names_a_bad_line(
     artefact: Path,
     tmp_path: Path,

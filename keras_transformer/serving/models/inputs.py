@@ -3,6 +3,7 @@ the signature, texts become ids, and texts that are too long are refused.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,12 +12,14 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks, TaggedText
+from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import Phrases, that_fit
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
+    GLOSSARY,
     Arrays,
     Own,
     PairRow,
@@ -27,8 +30,10 @@ from keras_transformer.serving.models.rows import (
     placed,
 )
 from keras_transformer.text.sentences import Passage, TooManyPartsError, UnknownLetters
-from keras_transformer.text.subwords.slots import Required
+from keras_transformer.text.subwords.slots import Lift, Required
 
+# Each text is searched for all of its terms.
+_MOST_TERMS = 1000
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
 _KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
@@ -116,7 +121,8 @@ class RowReader:
         source: SentencePiece's encoder of the source side, bytes to ids.
         target: The encoder of the target side.
         terms: Gives the phrases of terms, without what the target side cannot write.
-        split: Splits a text to translate.
+        lift_with: Gives what finds a request's terms, beside the server's, in its texts.
+        split: Splits a text to translate; takes a `lift` of its own.
         take_whole: Makes one part of a text to score.
         search: The server's search.
         limits: What the model can take.
@@ -134,8 +140,9 @@ class RowReader:
         source: Tokenize,
         target: Tokenize,
         terms: Callable[[Required], Phrases],
-        split: Callable[[str], Passage],
-        take_whole: Callable[[str], Passage],
+        lift_with: Callable[[Glossary], Lift | None],
+        split: Callable[..., Passage],
+        take_whole: Callable[..., Passage],
         search: SearchOptions,
         limits: ModelLimits,
         max_source_length: int,
@@ -146,6 +153,10 @@ class RowReader:
     ) -> None:
         self._source, self._target, self._search = source, target, search
         self._terms = terms
+        # Requests often have the same ones.
+        self._lift_of = functools.lru_cache(maxsize=16)(
+            lambda lines: lift_with(Glossary.parse(lines, "glossary"))
+        )
         self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
@@ -203,7 +214,25 @@ class RowReader:
             for prefix, (max_length, penalty) in zip(prefixes, lengths, strict=True)
         ]
         own = own_options(inputs, self._search, len(texts))
-        return self._parts(texts, options, own=own)
+        return self._parts(texts, options, own=own, lifts=self._lifts(inputs, len(texts)))
+
+    def _lifts(self, inputs: Arrays, rows: int) -> list[Lift | None]:
+        """Returns what finds the terms that a request gives each row; None where it gives none."""
+        if GLOSSARY.name not in inputs:
+            return [None] * rows
+        found: list[Lift | None] = []
+        for number, row in enumerate(inputs[GLOSSARY.name].tolist()):
+            lines = tuple(line for one in row if (line := one.decode(errors="replace")).strip())
+            if len(lines) > _MOST_TERMS:
+                raise refusal(
+                    f"row {number} of glossary has {len(lines)} terms, more than {_MOST_TERMS}: "
+                    "give those that the text has."
+                )
+            try:
+                found.append(self._lift_of(lines) if lines else None)
+            except ValueError as error:
+                raise refusal(f"row {number} of {error}") from error
+        return found
 
     def _texts_between(self, inputs: Arrays) -> Request:
         names = ("source_language", "target_language")
@@ -244,10 +273,15 @@ class RowReader:
         options: Sequence[tuple[bytes, int, float]],
         languages: Sequence[tuple[bytes, bytes]] | None = None,
         own: Sequence[Own] | None = None,
+        lifts: Sequence[Lift | None] | None = None,
     ) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""
         tagged, begins = self._untagged(texts, languages)
-        passages = [self._take_apart(number, one) for number, one in enumerate(tagged)]
+        lifts = lifts or [None] * len(tagged)
+        passages = [
+            self._take_apart(number, one, lift)
+            for number, (one, lift) in enumerate(zip(tagged, lifts, strict=True))
+        ]
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)
         owners = [number for number, passage in enumerate(passages) for _ in passage.parts]
@@ -270,15 +304,16 @@ class RowReader:
             rows.append(row)
         return Request(rows, passages)
 
-    def _take_apart(self, number: int, tagged: TaggedText) -> Passage:
+    def _take_apart(self, number: int, tagged: TaggedText, lift: Lift | None) -> Passage:
+        own = {} if lift is None else {"lift": lift}
         try:
             tagged.text.encode()
         except UnicodeEncodeError:
             # SentencePiece replaces invalid bytes in another way than Python.
-            passage = self._take_whole(tagged.text)
+            passage = self._take_whole(tagged.text, **own)
         else:
             try:
-                passage = self._split(tagged.text)
+                passage = self._split(tagged.text, **own)
             except TooManyPartsError as error:
                 raise refusal(f"row {number} of text: {error}") from error
         return dataclasses.replace(passage, lead=tagged.tag, unknown_letters=self._unknown_letters)

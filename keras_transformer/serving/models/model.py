@@ -34,6 +34,7 @@ from keras_transformer.serving.models.outputs import (
     hypotheses_of,
 )
 from keras_transformer.serving.models.rows import (
+    GLOSSARY,
     NUM_HYPOTHESES,
     SAMPLING,
     Arrays,
@@ -48,6 +49,7 @@ from keras_transformer.serving.settings import LongTexts, ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
+from keras_transformer.text.subwords.slots import Lift
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
@@ -137,10 +139,15 @@ class ServedModel:
         self._limits = limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
-        lift = lifter_of(manifest.special_ids, manifest.training_text, markup, glossary)
-        has_flags = self.min_score is not None or lift is not None or glossary is not None
-        lift = recasing(lift, casing, manifest.training_text)
-        lift = requiring(lift, glossary, manifest.special_ids)
+        special_ids, seen = manifest.special_ids, manifest.training_text
+
+        def lift_with(terms: Glossary | None) -> Lift | None:
+            lift = lifter_of(special_ids, seen, markup, terms)
+            return requiring(recasing(lift, casing, seen), terms, special_ids)
+
+        lift = lift_with(glossary)
+        spans = lifter_of(special_ids, seen, markup, glossary)
+        has_flags = self.min_score is not None or spans is not None or glossary is not None
         self.signatures = server_signatures(
             AnswerSizes(
                 max_length=search.max_length,
@@ -151,8 +158,10 @@ class ServedModel:
         )
         own = "translate_with_options"
         several = "translate_n_best"
-        self.signatures[own] = with_more(self.signatures[own], *SAMPLING)
-        self.signatures[several] = with_more(self.signatures[several], NUM_HYPOTHESES, *SAMPLING)
+        self.signatures[own] = with_more(self.signatures[own], *SAMPLING, GLOSSARY)
+        self.signatures[several] = with_more(
+            self.signatures[several], NUM_HYPOTHESES, *SAMPLING, GLOSSARY
+        )
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
         split_text = splitter(
@@ -170,7 +179,8 @@ class ServedModel:
             source=self._source.encode,
             target=self._target.encode,
             terms=self._target.terms,
-            split=(lambda text: split(joined(text))) if join_lines else split,
+            lift_with=lambda terms: lift_with(terms.before(glossary)),
+            split=(lambda text, **own: split(joined(text), **own)) if join_lines else split,
             take_whole=take_whole,
             search=search,
             limits=limits,

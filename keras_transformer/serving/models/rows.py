@@ -33,6 +33,12 @@ SAMPLING = (
 NUM_HYPOTHESES = TensorSpec(
     "num_hypotheses", "int32", (None,), "How many texts, up to the server's limit.", least=1
 )
+GLOSSARY = TensorSpec(
+    "glossary",
+    "string",
+    (None, None),
+    'Terms that the translation holds: a source term, a tab and a target term each; "" fills up.',
+)
 STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
 
