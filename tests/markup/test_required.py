@@ -97,11 +97,12 @@ def test_the_server_has_the_terms_and_streams_them(
         model.read(signature, {**given, "sample": np.ones(len(TEXTS), bool)})
 
 
-def answered(model: ServedModel, texts: list[str], terms: list[list[str]]) -> list[str]:
-    """Returns the translations of texts, each with terms of its own."""
+def answered(model: ServedModel, texts: list[str], **own: list[list[str]]) -> list[str]:
+    """Returns the translations of texts, each with terms or phrases of its own."""
     signature = model.signatures["translate_with_options"]
-    rows = [[text.encode() for text in texts], [[one.encode() for one in row] for row in terms]]
-    given = {"text": np.array(rows[0], object), "glossary": np.array(rows[1], object)}
+    given = {"text": np.array([text.encode() for text in texts], object)}
+    for name, rows in own.items():
+        given[name] = np.array([[one.encode() for one in row] for row in rows], object)
     request = model.read(signature, given)
     answer = model.write(signature, request, model.run(signature)(request.rows))
     return [text.decode() for text in answer["translation"]]
@@ -110,10 +111,25 @@ def answered(model: ServedModel, texts: list[str], terms: list[list[str]]) -> li
 def test_a_request_has_terms_of_its_own_before_the_server_s(exported: Any) -> None:
     model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
     terms = [["river\tbook", ""], ["", ""], ["the\tyou", "dog\tthree"]]
-    found = answered(model, ["the river", "the river", "the red dog"], terms)
+    found = answered(model, ["the river", "the river", "the red dog"], glossary=terms)
     assert "book" in found[0] and "birds" in found[1] and "book" not in found[1]
     assert all(term in found[2] for term in ("you", "small house"))
     with pytest.raises(ServingError, match=r"row 1 of glossary, line 1: 'a\|b' has 2 forms"):
-        answered(model, ["the", "the"], [[""], ["a|b\tc|d|e"]])
+        answered(model, ["the", "the"], glossary=[[""], ["a|b\tc|d|e"]])
     with pytest.raises(ServingError, match="row 0 of glossary has 1001 terms, more than 1000"):
-        answered(model, ["the"], [["a"] * 1001])
+        answered(model, ["the"], glossary=[["a"] * 1001])
+
+
+def test_a_request_requires_phrases_of_its_rows(exported: Any) -> None:
+    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
+    rows = [["book|red dog", ""], ["", ""], ["you", "hello"]]
+    found = answered(model, ["the river", "the river", "hello"], require=rows)
+    assert "birds" in found[0] and ("book" in found[0] or "red dog" in found[0])
+    assert "birds" in found[1] and "you" in found[2] and "hello" in found[2]
+    for texts, phrase, message in (
+        (["we see. you read."], "you", "row 0 has 2 sentences, and require does not say"),
+        (["hello"], "☃", "row 0: require holds '☃', of which the vocabulary cannot write"),
+        (["hello"], " ".join(["the"] * 30), "row 0: the phrases of require have 30 tokens"),
+    ):
+        with pytest.raises(ServingError, match=message):
+            answered(model, texts, require=[[phrase]])

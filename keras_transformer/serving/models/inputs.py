@@ -3,7 +3,6 @@ the signature, texts become ids, and texts that are too long are refused.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,11 +14,12 @@ from keras_transformer.config.sentence_marks import Begins, SentenceMarks, Tagge
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.phrases import Phrases, that_fit
+from keras_transformer.search.phrases import that_fit, tokens_of
 from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.models.row_terms import RowTerms
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
-    GLOSSARY,
+    REQUIRE,
     Arrays,
     Own,
     PairRow,
@@ -31,9 +31,8 @@ from keras_transformer.serving.models.rows import (
 )
 from keras_transformer.text.sentences import Passage, TooManyPartsError, UnknownLetters
 from keras_transformer.text.subwords.slots import Lift, Required
+from keras_transformer.translation.text_ids import TextIds
 
-# Each text is searched for all of its terms.
-_MOST_TERMS = 1000
 Tokenize = Callable[[list[bytes]], list[list[int]]]
 
 _KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
@@ -119,8 +118,7 @@ class RowReader:
 
     Args:
         source: SentencePiece's encoder of the source side, bytes to ids.
-        target: The encoder of the target side.
-        terms: Gives the phrases of terms, without what the target side cannot write.
+        target: Texts and ids of the target side.
         lift_with: Gives what finds a request's terms, beside the server's, in its texts.
         split: Splits a text to translate; takes a `lift` of its own.
         take_whole: Makes one part of a text to score.
@@ -138,8 +136,7 @@ class RowReader:
         self,
         *,
         source: Tokenize,
-        target: Tokenize,
-        terms: Callable[[Required], Phrases],
+        target: TextIds,
         lift_with: Callable[[Glossary], Lift | None],
         split: Callable[..., Passage],
         take_whole: Callable[..., Passage],
@@ -151,12 +148,9 @@ class RowReader:
         languages: tuple[str | None, str | None],
         unknown_letters: UnknownLetters | None,
     ) -> None:
-        self._source, self._target, self._search = source, target, search
-        self._terms = terms
-        # Requests often have the same ones.
-        self._lift_of = functools.lru_cache(maxsize=16)(
-            lambda lines: lift_with(Glossary.parse(lines, "glossary"))
-        )
+        self._source, self._target, self._search = source, target.encode, search
+        self._target_ids = target
+        self._terms = RowTerms(lift_with)
         self._split, self._take_whole = split, take_whole
         self._limits = limits
         self._longest_source, self._longest_target = max_source_length, max_target_length
@@ -214,25 +208,7 @@ class RowReader:
             for prefix, (max_length, penalty) in zip(prefixes, lengths, strict=True)
         ]
         own = own_options(inputs, self._search, len(texts))
-        return self._parts(texts, options, own=own, lifts=self._lifts(inputs, len(texts)))
-
-    def _lifts(self, inputs: Arrays, rows: int) -> list[Lift | None]:
-        """Returns what finds the terms that a request gives each row; None where it gives none."""
-        if GLOSSARY.name not in inputs:
-            return [None] * rows
-        found: list[Lift | None] = []
-        for number, row in enumerate(inputs[GLOSSARY.name].tolist()):
-            lines = tuple(line for one in row if (line := one.decode(errors="replace")).strip())
-            if len(lines) > _MOST_TERMS:
-                raise refusal(
-                    f"row {number} of glossary has {len(lines)} terms, more than {_MOST_TERMS}: "
-                    "give those that the text has."
-                )
-            try:
-                found.append(self._lift_of(lines) if lines else None)
-            except ValueError as error:
-                raise refusal(f"row {number} of {error}") from error
-        return found
+        return self._parts(texts, options, own=own, lifts=self._terms.lifts(inputs, len(texts)))
 
     def _texts_between(self, inputs: Arrays) -> Request:
         names = ("source_language", "target_language")
@@ -299,8 +275,14 @@ class RowReader:
             row = row._replace(aligned=aligned[place])
             if own:
                 row = row._replace(own=placed(own[owner], place))
-            if required[place]:
-                row = self._with_terms(row, required[place], owner)
+            asked = dict(row.own).get(REQUIRE.name, ())
+            if asked and len(passages[owner].parts) > 1:
+                raise refusal(
+                    f"row {owner} has {len(passages[owner].parts)} sentences, and require does not "
+                    "say which of them must hold its phrases: give one sentence a text."
+                )
+            if asked or required[place]:
+                row = self._with_phrases(row, asked, required[place], owner)
             rows.append(row)
         return Request(rows, passages)
 
@@ -348,14 +330,26 @@ class RowReader:
         # At least one token is left for the translation itself.
         return row._replace(prefix=self._target([prefix])[0][: self._room(row) - 1])
 
-    def _with_terms(self, row: TranslationRow, required: Required, number: int) -> TranslationRow:
-        """Returns a row with the terms that there is room for."""
+    def _with_phrases(
+        self, row: TranslationRow, asked: Sequence[str], terms: Required, number: int
+    ) -> TranslationRow:
+        """Returns a row with what is required, and the terms that there is room for beside it."""
         if row.adapt(self._search).sample:
             raise refusal(
                 f"row {number}: the terms of a glossary do not go with sample, by a model without "
                 "slots: leave it out."
             )
-        return row._replace(terms=that_fit((), self._terms(required), self._room(row)))
+        try:
+            phrases = self._target_ids.phrases(asked)
+        except ValueError as error:
+            raise refusal(f"row {number}: {error}") from error
+        room = self._room(row)
+        if tokens_of(phrases) > room:
+            raise refusal(
+                f"row {number}: the phrases of require have {tokens_of(phrases)} tokens, and there "
+                f"is room for {room}: shorten them, or raise max_length."
+            )
+        return row._replace(phrases=that_fit(phrases, self._target_ids.terms(terms), room))
 
     def _room(self, row: TranslationRow) -> int:
         """Returns the most tokens of a translation behind its prefix, its end token included."""

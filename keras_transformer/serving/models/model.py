@@ -36,6 +36,7 @@ from keras_transformer.serving.models.outputs import (
 from keras_transformer.serving.models.rows import (
     GLOSSARY,
     NUM_HYPOTHESES,
+    REQUIRE,
     SAMPLING,
     Arrays,
     PairRow,
@@ -158,9 +159,9 @@ class ServedModel:
         )
         own = "translate_with_options"
         several = "translate_n_best"
-        self.signatures[own] = with_more(self.signatures[own], *SAMPLING, GLOSSARY)
+        self.signatures[own] = with_more(self.signatures[own], *SAMPLING, REQUIRE, GLOSSARY)
         self.signatures[several] = with_more(
-            self.signatures[several], NUM_HYPOTHESES, *SAMPLING, GLOSSARY
+            self.signatures[several], NUM_HYPOTHESES, *SAMPLING, REQUIRE, GLOSSARY
         )
         known = manifest.training_text.known_letterless if manifest.training_text else None
         carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
@@ -177,8 +178,7 @@ class ServedModel:
         split = split_text if long_texts == "split" else take_whole
         self._reader = RowReader(
             source=self._source.encode,
-            target=self._target.encode,
-            terms=self._target.terms,
+            target=self._target,
             lift_with=lambda terms: lift_with(terms.before(glossary)),
             split=(lambda text, **own: split(joined(text), **own)) if join_lines else split,
             take_whole=take_whole,
@@ -288,7 +288,7 @@ class ServedModel:
             [[best]] = self._restored([row], self._search([row], options))
             emit(best.text)
             return
-        tokens = tokens_of(engine, row.source, options, row.prefix, phrases=row.terms)
+        tokens = tokens_of(engine, row.source, options, row.prefix, phrases=row.phrases)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -398,8 +398,10 @@ class ServedModel:
                 phrases=phrases,
             )
 
-        terms = [row.terms for row in rows]
-        return search_with_terms(search, terms, ()) if any(terms) else search(range(len(rows)), ())
+        phrases = [row.phrases for row in rows]
+        if not any(phrases):
+            return search(range(len(rows)), ())
+        return search_with_terms(search, phrases, self._target.phrases(options.require))
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
         targets = [[*row.begins.target, *row.target] for row in rows]

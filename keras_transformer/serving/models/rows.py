@@ -23,6 +23,7 @@ Own = tuple[tuple[str, Any], ...]
 # Lets bytes that are not UTF-8 pass through a str unchanged.
 ANY_BYTES = ("utf-8", "surrogateescape")
 _DRAWS = ("temperature", "top_k", "top_p", "seed")
+_TEXTS = ("stop", "require")
 SAMPLING = (
     TensorSpec("sample", "bool", (None,), "Whether to draw each token at random."),
     TensorSpec("temperature", "float32", (None,), "Divides the logits before a draw; above 0."),
@@ -39,6 +40,9 @@ GLOSSARY = TensorSpec(
     (None, None),
     'Terms that the translation holds: a source term, a tab and a target term each; "" fills up.',
 )
+REQUIRE = TensorSpec(
+    "require", "string", (None, None), 'Phrases that the text holds, of one sentence; "" fills up.'
+)
 STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
 
@@ -53,7 +57,7 @@ class TranslationRow(NamedTuple):
         begins: The marks of its languages.
         own: Fields of `SearchOptions` that the request sets for this row, and their values.
         aligned: The text, if it has spans that an alignment puts back.
-        terms: Phrases that the translation holds, if it can.
+        phrases: What the translation holds: what the request requires and, if it can, terms.
     """
 
     source: Sequence[int]
@@ -63,7 +67,7 @@ class TranslationRow(NamedTuple):
     begins: Begins = Begins()
     own: Own = ()
     aligned: AlignedPart | None = None
-    terms: Phrases = ()
+    phrases: Phrases = ()
 
     def adapt(self, search: SearchOptions) -> SearchOptions:
         """Returns the server's search with the row's own options."""
@@ -134,7 +138,7 @@ def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
     Raises:
         ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
-    known = ("num_hypotheses", "sample", *_DRAWS, "stop")
+    known = ("num_hypotheses", "sample", *_DRAWS, *_TEXTS)
     names = [name for name in known if name in inputs]
     columns = [_values(inputs[name]) for name in names]
     found = []
@@ -160,8 +164,9 @@ def own_of(given: Mapping[str, Any], search: SearchOptions, number: int | None =
         ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
     own = dict(given)
-    if "stop" in own:
-        own["stop"] = [one for one in own["stop"] if one]
+    for name in _TEXTS:
+        if name in own:
+            own[name] = [one for one in own[name] if one]
     if own.get("sample") is True:
         own = {"num_hypotheses": 1, **own, "beam_size": 1}
     elif own.get("sample") is False and search.sample:
