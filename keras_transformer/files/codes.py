@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from keras_transformer.files.segments import Copied
 
-_CODE = re.compile(r'(<span data-code="\d+">|</span>|<br data-code="\d+">)')
-_CLOSES = "</span>"
+# HTML knows both elements, as all profiles of tags do; texts may have tags of these names, too.
+_CODE = re.compile(r'(<(?:/?span|br) data-code="\d+">)')
 Role = Literal["opens", "closes", "alone", "mark"]
 _Part = str | Copied
 
@@ -56,22 +56,18 @@ class CodedText:
         self._before = [_part_of(one) for one in kept[:first]]
         self._behind = [_part_of(one) for one in kept[last:]]
         self._by_tag: dict[str, _Part] = {}
-        self._closing: dict[str, _Part] = {}
-        tags = {}
-        closings = {closing: opening for opening, closing in pairs.items()}
+        numbers = {closing: opening for opening, closing in pairs.items()}
+        texts = []
         for place in range(first, last):
             one = kept[place]
             if isinstance(one, str):
-                tags[place] = one
-            elif place in closings:
-                tags[place] = _CLOSES
-                self._closing[tags[closings[place]]] = one.part
-            else:
-                number = len(self._by_tag) + 1
-                kind = "span" if place in pairs else "br"
-                tags[place] = f'<{kind} data-code="{number}">'
-                self._by_tag[tags[place]] = one.part
-        self.text = "".join(tags[place] for place in range(first, last))
+                texts.append(one)
+                continue
+            kind = "/span" if place in numbers else "span" if place in pairs else "br"
+            tag = f'<{kind} data-code="{numbers.get(place, place) - first + 1}">'
+            self._by_tag[tag] = one.part
+            texts.append(tag)
+        self.text = "".join(texts)
         self.plain = "".join(one for one in kept if isinstance(one, str))
 
     def parts(self, translation: str, written: Callable[[str], str] = str) -> tuple[_Part, ...]:
@@ -81,18 +77,11 @@ class CodedText:
             translation: One for which `has_codes_of(text, translation)` holds.
             written: Writes what is between them as the format has it.
         """
-        found: list[_Part] = list(self._before)
-        waiting: list[_Part] = []
-        for one in _CODE.split(translation):
-            if one == _CLOSES and waiting:
-                found.append(waiting.pop())
-            elif one in self._by_tag:
-                found.append(self._by_tag[one])
-                if one in self._closing:
-                    waiting.append(self._closing[one])
-            else:
-                found.append(written(one))
-        return (*found, *self._behind)
+        found = (
+            self._by_tag[one] if one in self._by_tag else written(one)
+            for one in _CODE.split(translation)
+        )
+        return (*self._before, *found, *self._behind)
 
 
 def _is_no_word(one: str | Code) -> bool:
@@ -124,13 +113,11 @@ def has_codes_of(text: str, translation: str) -> bool:
         >>> has_codes_of('a <br data-code="1"> b', "a b")
         False
     """
-    if not _CODE.search(text):
-        return True
-    found = _CODE.findall(translation)
-    depth = 0
+    found, waiting = _CODE.findall(translation), []
     for one in found:
-        depth += one.startswith("<span") - (one == _CLOSES)
-        if depth < 0:
+        if one.startswith("<span"):
+            waiting.append(one.replace("<", "</"))
+        elif one.startswith("</") and (not waiting or waiting.pop() != one):
             return False
     return sorted(found) == sorted(_CODE.findall(text))
 

@@ -73,6 +73,22 @@ _BY_LANGUAGE = {
 }
 
 
+def read_plurals(number: int, rule: str) -> Plurals:
+    """Returns the forms that a catalogue names.
+
+    Raises:
+        ValueError: The rule is no such expression, or gives more forms than there are.
+    """
+    try:
+        form_of = c2py(rule)
+        forms = {form_of(one) for one in range(200)}
+    except (ArithmeticError, ValueError) as error:
+        raise ValueError(f"its Plural-Forms has no rule of forms: {rule}: {error}.") from error
+    if not forms <= set(range(min(number, len(CATEGORIES)))):
+        raise ValueError(f"its Plural-Forms has {number} forms, and a rule that gives {forms}.")
+    return Plurals(number, rule)
+
+
 def plurals_of(language: str) -> Plurals:
     """Returns the forms of a language, those of German and English where it is not listed.
 

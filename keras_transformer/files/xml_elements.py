@@ -129,8 +129,8 @@ class XmlDocument(TextDocument):
             elif node.kind == "cdata":
                 yield self.text[node.start + 9 : node.end - 3]
             elif not isinstance(node, Element):
-                yield Code(here)
-            elif roles.get(node.local) == "inside" and node.attributes.get("translate") != "no":
+                yield Code(here, "mark")
+            elif roles.get(node.local) == "inside" and not _is_kept(node):
                 start, end = node.inner
                 if start == node.end:
                     yield Code(here)
@@ -152,28 +152,26 @@ class XmlDocument(TextDocument):
             if node.kind in ("text", "cdata")
         )
 
-    def attribute_edit(self, element: Element, name: str, value: str | None) -> list[Edit]:
-        """Returns what sets an attribute of an element, or removes it if the value is None."""
+    def attribute_edit(self, element: Element, name: str, value: str) -> Edit:
+        """Returns what sets an attribute of an element."""
+        said = '"' + escaped(value).replace('"', "&quot;") + '"'
         head = self.text[element.start : element.inner[0]]
         for found in _ATTRIBUTE.finditer(head):
             if found[1] == name:
-                new = "" if value is None else f' {name}="{escaped_attribute(value)}"'
-                place = element.start + found.start()
-                return [Edit(place, place + len(found[0]), (new,))]
-        if value is None:
-            return []
+                start, end = found.span(2)
+                return Edit(element.start + start, element.start + end, (said,))
         place = element.start + 1 + len(element.name)
-        return [Edit(place, place, (f' {name}="{escaped_attribute(value)}"',))]
+        return Edit(place, place, (f" {name}={said}",))
+
+
+def _is_kept(element: Element) -> bool:
+    said = element.attributes
+    return said.get("translate") == "no" or said.get("mtype") == "protected"
 
 
 def escaped(text: str) -> str:
     """Returns a text as XML has it, without what XML cannot hold."""
     return html.escape(_FORBIDDEN.sub("", text), quote=False)
-
-
-def escaped_attribute(text: str) -> str:
-    """Returns a text as the value of an attribute in double quotes."""
-    return escaped(text).replace('"', "&quot;")
 
 
 def _text_items(raw: str, start: int) -> Iterator[str | Code]:

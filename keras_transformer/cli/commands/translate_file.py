@@ -67,6 +67,8 @@ def main(arguments: Sequence[str]) -> int:
         raise ValueError(f"{output} is the input, too: give the output another name.")
     reading = Reading(language=options.to, review=options.review)
     document = read_document(source, reading, options.format)
+    if not document.segments:
+        raise ValueError(f"{source} holds no text that could be translated.")
     memory = Memory(options.memory, reading)
     translator = SpanTranslator(
         open_whole_text_translator(given.model, read_fields(given, RuntimeOptions), lines),
@@ -74,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
         markup=lines.markup,
         options=asdict(search),
     )
+    output.parent.mkdir(parents=True, exist_ok=True)
     results = Results(
         output.with_name(f".{output.name}.unfinished"), _job(given.model, search, lines)
     )

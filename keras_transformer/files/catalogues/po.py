@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from keras_transformer.files.encodings import MARK
-from keras_transformer.files.plurals import Plurals, plurals_of
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.plurals import Plurals, plurals_of, read_plurals
+from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
 from keras_transformer.files.text_document import TextDocument
 
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d+)\])?[ \t]*(?=")')
@@ -81,7 +81,7 @@ class PoDocument(TextDocument):
         header = _unescaped(self._header.text("msgstr")) if self._header else ""
         said = _FORMS.search(header)
         if said:
-            return Plurals(int(said[1]), said[2].strip())
+            return read_plurals(int(said[1]), said[2].strip())
         language = _LANGUAGE.search(header)
         return plurals_of(self._reading.language or (language[1] if language else ""))
 
@@ -90,8 +90,11 @@ class PoDocument(TextDocument):
         texts = [_unescaped(entry.text("msgid"))]
         if "msgid_plural" in entry.fields:
             texts.append(_unescaped(entry.text("msgid_plural")))
-        is_done = bool(forms) and all(forms)
+        is_done = all(forms) and len(forms) >= (self._plurals.number if len(texts) > 1 else 1)
         is_fuzzy = entry.flags is not None and "fuzzy" in entry.flags[2]
+        state: State = "translated" if is_done else "untranslated"
+        if is_fuzzy and any(forms):
+            state = "fuzzy"
         given: tuple[str, ...] = ()
         if is_done and len(texts) == 1:
             given = (forms[0],)
@@ -103,11 +106,7 @@ class PoDocument(TextDocument):
             texts=tuple(texts),
             edits=lambda found: self._edits(entry, found),
             line=entry.line,
-            state="fuzzy"
-            if is_fuzzy and any(forms)
-            else "translated"
-            if is_done
-            else "untranslated",
+            state=state,
             given=given,
             context=_unescaped(entry.text("msgctxt")),
         )

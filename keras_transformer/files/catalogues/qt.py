@@ -36,7 +36,7 @@ class QtDocument(XmlDocument):
         """Returns what names the language of the translations where the file does not."""
         if not self._language or "language" in self.root.attributes:
             return []
-        return self.attribute_edit(self.root, "language", self._language)
+        return [self.attribute_edit(self.root, "language", self._language)]
 
     def _segment(self, message: Element) -> Iterator[Segment]:
         source, target = message.first("source"), message.first("translation")

@@ -96,9 +96,9 @@ class XliffDocument(XmlDocument):
         else:
             edits.append(Edit(*target.inner, parts))
             if self._is_first:
-                edits += self.attribute_edit(target, "state", state)
+                edits.append(self.attribute_edit(target, "state", state))
         if not self._is_first:
-            edits += self.attribute_edit(holder, "state", state)
+            edits.append(self.attribute_edit(holder, "state", state))
         return edits + (self._note_edits(unit, source, after) if found.is_doubtful else [])
 
     def _state_of(self, found: Translation) -> str:
@@ -127,4 +127,4 @@ class XliffDocument(XmlDocument):
         name = "target-language" if self._is_first else "trgLang"
         for element in root.all("file") if self._is_first else [root]:
             if self._reading.language and name not in element.attributes:
-                yield from self.attribute_edit(element, name, self._reading.language)
+                yield self.attribute_edit(element, name, self._reading.language)

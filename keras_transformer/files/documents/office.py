@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -47,7 +48,13 @@ class OfficeDocument:
                     for pattern, kind in ((_MICROSOFT, _MicrosoftPart), (_OPEN, _OpenPart))
                     if pattern.fullmatch(info.filename)
                 }
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            zlib.error,
+        ) as error:
             raise ValueError(f"it is no archive of an office program: {error}.") from error
         if not self._parts:
             raise ValueError("it is an archive without a text, a slide or a sheet.")

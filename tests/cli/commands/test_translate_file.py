@@ -11,6 +11,7 @@ COMMAND = "keras_transformer.cli.commands.translate_file"
 PO = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "alpha %s"\nmsgstr ""\n'
 # The file of each command of docs/files.md.
 FILES = {
+    "empty.json": "{}",
     "de.po": PO,
     "program.pot": PO,
     "old.po": PO.replace('%s"\nmsgstr ""', '%s"\nmsgstr "x %s"'),
@@ -77,6 +78,7 @@ def interrupt(*arguments: object) -> None:
             ["exported/l10n/manifest.json", "out.po", "--format", "po"],
             "cannot be read as po: line 1",
         ),
+        (["empty.json", "out.json"], "empty.json holds no text that could be translated"),
         (["de.docm", "out"], "has none of the endings .po, .pot, .xlf"),
         (["de.po", "out.po", "--update", "none"], "--update expects one of"),
     ],

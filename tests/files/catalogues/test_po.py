@@ -167,6 +167,9 @@ def test_texts_are_escaped_and_wrapped(text: str, written: str) -> None:
         (b'msgid "a"\n', "the entry in line 1 has no msgstr"),
         (b'msgid "a"\nmsgid "b"\n', "line 2 is no line of a catalogue"),
         (b'msgid "a"\nmsgstr "\xff"\n', "it is not in utf-8: line 2"),
+        (b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n+;"', "has no rule of forms: n\\+"),
+        (b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n%0;"', "has no rule of forms: n%0"),
+        (b'msgid ""\nmsgstr "Plural-Forms: nplurals=1; plural=n>1;"', "has 1 forms, and a rule"),
         (b'msgid ""\nmsgstr "charset=x-no\\n"\n', "its encoding is x-no, which is unknown"),
     ],
 )
