@@ -35,9 +35,9 @@ class LineOptions:
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
             hold where a text holds the source term.
         keep: Terms that translations hold as they are.
-        casing: "auto" translates a text in capitals as a sentence and puts its translation in
-            capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
-            leaves it as it is.
+        casing: "recase" translates a text in capitals as a sentence and puts its translation in
+            capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the
+            model's training lines was in capitals.
     """
 
     max_source_length: int = MAX_SOURCE_LENGTH

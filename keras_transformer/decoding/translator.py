@@ -49,8 +49,8 @@ class Translator(TextTranslator):
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
         casing: A text in capitals is translated as a sentence, and its translation put in
-            capitals ("auto"), unless one in a hundred of the model's training lines was in
-            capitals; or as it is ("keep").
+            capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
+            the model's training lines was in capitals.
 
     Attributes:
         model: The model.

@@ -23,7 +23,7 @@ from keras_transformer.text.subwords.slots import (
 )
 from keras_transformer.text.training_text import TrainingText, in_capitals
 
-Casing = Literal["auto", "keep"]
+Casing = Literal["auto", "keep", "recase"]
 _BEGINNING = re.compile(r"(?:\A|[.!?…]\W*\s)[\W_]*[^\W\d_]")
 
 
@@ -111,15 +111,17 @@ def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Li
     Args:
         lift: Lifts spans out of texts; None for none.
         casing: "auto" if fewer than one in a hundred of the model's training lines were in
-            capitals, or no record says what they were; "keep" for texts as they are.
+            capitals, or no record says what they were; "recase" whatever they were; "keep" for
+            texts as they are.
         seen: What they looked like; None if unknown, as for imported models. A record of an earlier
             version, which did not count capitals, is of a model that reads texts as they are.
 
     Raises:
-        ValueError: `casing` is neither.
+        ValueError: `casing` is none of these.
     """
     check_choice("casing", casing, get_args(Casing))
-    if casing == "keep" or (seen is not None and seen.knows_capitals is not False):
+    reads_capitals = seen is not None and seen.knows_capitals is not False
+    if casing == "keep" or (casing == "auto" and reads_capitals):
         return lift
     return partial(_lifted, lift=lift)
 

@@ -47,8 +47,8 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
         casing: A text in capitals is translated as a sentence, and its translation put in
-            capitals ("auto"), unless one in a hundred of the model's training lines was in
-            capitals; or as it is ("keep").
+            capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
+            the model's training lines was in capitals.
         providers: onnxruntime's execution providers for the graphs, best first: names, or tuples
             of a name and its options, as onnxruntime takes them; the CPU if None. Providers other
             than the CPU need an artefact exported with target="portable".

@@ -84,9 +84,9 @@ class ServeOptions:
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
             of the model's training if None, "plain" for none.
         glossary: File of terms that translations hold, as `translate` takes it; None for none.
-        casing: "auto" translates a text in capitals as a sentence and puts its translation in
-            capitals, unless one in a hundred of the model's training lines was in capitals; "keep"
-            leaves it as it is.
+        casing: "recase" translates a text in capitals as a sentence and puts its translation in
+            capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the
+            model's training lines was in capitals.
         min_score: Log-probability a token, in nats, below which a translation has low confidence;
             the artefact's if None.
         poll_seconds: Seconds between two looks for new versions.

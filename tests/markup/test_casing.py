@@ -65,8 +65,9 @@ def test_a_model_that_knows_capitals_reads_them(capitals: int | None, recases: b
     seen = TrainingText(longest_source=9, sentences=(100,), capitals=capitals)
     assert (recasing(None, "auto", seen) is not None) == recases
     assert recasing(None, "keep", seen) is None
+    assert recasing(None, "recase", seen) is not None
 
 
 def test_another_casing_is_refused() -> None:
-    with pytest.raises(ValueError, match="casing must be one of auto, keep, got .lower."):
+    with pytest.raises(ValueError, match="casing must be one of auto, keep, recase, got .lower."):
         recasing(None, "lower", None)  # type: ignore[arg-type]

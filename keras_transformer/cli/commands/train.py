@@ -87,7 +87,7 @@ def _settle(given: Namespace, planned: dict[str, Any]) -> None:
     given.print_config = False
     for name, value in planned["options"].items():
         if name in given:
-            given[name] = value
+            given[name] = list(value) if isinstance(value, tuple) else value
     config = planned["config"]
     for name, value in given.model.items():
         if value is None:

@@ -77,8 +77,8 @@ class ServedModel:
         markup: Profile of the spans that translations keep; that of the model's training if None.
         glossary: Terms that translations hold; None for none.
         casing: A text in capitals is translated as a sentence, and its translation put in
-            capitals ("auto"), unless one in a hundred of the model's training lines was in
-            capitals; or as it is ("keep").
+            capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
+            the model's training lines was in capitals.
         join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
         threads: Threads for the graphs; one for each core that the process may use if None.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
-from keras_transformer.noise.pairs import check_shares
+from keras_transformer.noise.pairs import MERGED, check_shares, read_shares
 from keras_transformer.runs.history import CRITERIA, LOSS, Criterion
 from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.training_text import TrainingText
@@ -249,10 +249,15 @@ class TrainOptions:
                 f"markup={self.markup!r} is of spans that translations keep, and {task} translates "
                 "nothing: leave it out."
             )
-        if self.noise:
+        if self.noise and task != "classify":
             raise ValueError(
-                f"noise={' '.join(self.noise)} is put into pairs to translate, and {task} "
-                "translates nothing: leave it out."
+                f"noise={' '.join(self.noise)} is put into texts to translate and to classify, not "
+                f"into those of {task}: leave it out."
+            )
+        if MERGED in read_shares(self.noise):
+            raise ValueError(
+                f"noise={' '.join(self.noise)} merges texts, and those to {task} have a label "
+                f"each: leave {MERGED} out."
             )
         if self.criterion is not CRITERIA[LOSS]:
             raise ValueError(

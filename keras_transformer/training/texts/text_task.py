@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 from keras_transformer.config import SpecialIds
@@ -18,6 +19,7 @@ from keras_transformer.data.sources.texts import LabelledTexts, Texts
 from keras_transformer.features.feature_runs import FeatureRun
 from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.families import AnyModel, build_model
+from keras_transformer.noise.pairs import read_shares, with_noise
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.training_text import TrainingText
@@ -138,13 +140,13 @@ class TextTask:
         if directory.is_chief:
             for number, run in enumerate(runs):
                 run.copy_to(directory.path, number)
-        train = self._encode(self.corpus.train, tokenizer, config, "training", directory, runs)
+        train = self._encode(self._train, tokenizer, config, "training", directory, runs)
         valid = None
         if self.corpus.valid is not None:
             valid = self._encode(
                 self.corpus.valid, tokenizer, config, "validation", directory, runs
             )
-        lines, unlabelled = _lines(self.corpus.train), self.text_options.unlabelled
+        lines, unlabelled = _lines(self._train), self.text_options.unlabelled
         if unlabelled:
             lines += unlabelled
             origin, longest = str(self.text_options.unlabelled_text), self.options.max_length
@@ -246,6 +248,17 @@ class TextTask:
         remembers = getattr(config, "memory_length", None) is not None
         return remembers and self.text_options.packing == "stream"
 
+    @cached_property
+    def _train(self) -> Any:
+        """The training texts, with noise if it is asked for."""
+        texts = self.corpus.train
+        if not self.options.noise or not isinstance(texts, LabelledTexts):
+            return texts
+        noise = partial(with_noise, shares=read_shares(self.options.noise), seed=self.options.seed)
+        first = noise(texts.first, texts.first)[0]
+        second = texts.second and noise(texts.second, texts.second)[0]
+        return replace(texts, first=first, second=second)
+
     @property
     def _is_multi_label(self) -> bool:
         return getattr(self.corpus.train, "multi_label", False)
@@ -296,7 +309,7 @@ class TextTask:
             return directory.load_tokenizers()[0]
         tokenizer = self._known_tokenizer()
         if tokenizer is None:
-            lines = [*_lines(self.corpus.train), *self.text_options.unlabelled]
+            lines = [*_lines(self._train), *self.text_options.unlabelled]
             tokenizer = train_fitting_tokenizer(
                 lines,
                 self.vocab_size,

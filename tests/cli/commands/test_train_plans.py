@@ -30,6 +30,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(run_cli, data, tmp_path) ->
 
 
 def test_the_printed_config_has_what_the_run_has(run_cli, data, tmp_path) -> None:
+    data = (*data, "--noise", "emoji=0", "capitals=0.5")
     printed = run_cli("train", *data, "--max-steps", 2, "--print-config")
     assert printed.code == 0
     assert not (tmp_path / "run").exists()
@@ -38,6 +39,8 @@ def test_the_printed_config_has_what_the_run_has(run_cli, data, tmp_path) -> Non
     assert again.out == printed.out
     assert run_cli("train", *data, "--max-steps", 2).code == 0
     record = RunDirectory(tmp_path / "run").load_training()
+    assert record["options"]["noise"] == ["capitals=0.5"]
+    assert RunDirectory(tmp_path / "run").load_training_text().knows_capitals
     settled = yaml.safe_load(printed.out)
     for name, value in record["options"].items():
         assert settled.get(name) == value, name

@@ -95,6 +95,14 @@ def test_translations_to_stop_by_need_a_task_that_translates() -> None:
     TrainOptions(early_stopping="loss", bleu_sentences=0).check_translations("classify")
 
 
+def test_noise_is_for_texts_to_translate_and_to_classify() -> None:
+    TrainOptions(noise=("emoji=0.1",)).check_translations("classify")
+    with pytest.raises(ValueError, match="noise=emoji=0.1 .* not into those of tag: leave it out"):
+        TrainOptions(noise=("emoji=0.1",)).check_translations("tag")
+    with pytest.raises(ValueError, match="noise=merged=0.1 merges texts.* leave merged out"):
+        TrainOptions(noise=("merged=0.1",)).check_translations("classify")
+
+
 def test_what_is_left_open_is_filled_and_nothing_else() -> None:
     options = TrainOptions(epochs=3, r_drop=0.0, clip_norm=None)
     filled = options.filled({"epochs": 9, "r_drop": 5.0, "learning_rate": 0.1, "other": 1})
