@@ -265,7 +265,12 @@ class ModelLimits:
         if not any(phrases) and not options.require and not options.ban:
             return []
         size, special_ids = self.target_vocab_size, self.special_ids
-        checked = check_phrases(phrases, options, limits, prefixes, size, special_ids)
+        slots = set(special_ids.slots)
+        left = [
+            limit - len(slots.intersection(source))
+            for limit, source in zip(limits, sources, strict=True)
+        ]
+        checked = check_phrases(phrases, options, left, prefixes, size, special_ids)
         return with_slots(checked, sources, special_ids.slots) if checked else []
 
     def check_pairs(self, sources: IdRows, targets: IdRows) -> None:

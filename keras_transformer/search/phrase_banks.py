@@ -16,6 +16,8 @@ Array: TypeAlias = Any
 
 # What equals no token of a phrase, nor what fills phrases up.
 _NOTHING = -2
+# Behind all turns that there are.
+_LAST = 1 << 30
 
 
 class Arrays(NamedTuple):
@@ -212,7 +214,3 @@ def _by_banks(arrays: Arrays, totals: Array, needed: Array, banks: Any, count: i
     turn = ops.where(possible, rank * banks + bank, _LAST)
     _, first = arrays.top_k(-turn, count)
     return ops.take_along_axis(order, first, 1)
-
-
-# Behind all turns that there are.
-_LAST = 1 << 30

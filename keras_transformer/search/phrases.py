@@ -2,6 +2,7 @@
 hypotheses a search for them keeps.
 """
 
+import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -17,6 +18,10 @@ Phrases = Sequence[Phrase]
 
 # More hypotheses cost more than they bring, however many tokens phrases have.
 _MOST_OPEN = 16
+# Each step compares all places in phrases with each other.
+_MOST_PLACES = 256
+# Phrases, forms and tokens of a form up to which rows share a batch, padded to the same table.
+_SHARED_SHAPE = (8, 2, 8)
 
 
 class PhraseError(ValueError):
@@ -42,6 +47,11 @@ def tokens_named(phrases: Phrases) -> list[int]:
     return [token for forms in phrases for form in forms for token in form]
 
 
+def forced_places(options: SearchOptions) -> int:
+    """Returns how many of the first places forced tokens may take."""
+    return 1 + max((position for position, _ in options.forced_tokens), default=-1)
+
+
 def open_hypotheses(phrases: Phrases, options: SearchOptions) -> int:
     """Returns how many hypotheses a search for phrases keeps open: mostly one for each number of
     phrase tokens that may have been written, and never fewer than `beam_size`.
@@ -53,19 +63,35 @@ def open_hypotheses(phrases: Phrases, options: SearchOptions) -> int:
 
 
 def by_open_hypotheses(phrases: Sequence[Phrases], options: SearchOptions) -> list[list[int]]:
-    """Returns the places of rows without phrases, and of those that keep as many hypotheses."""
-    groups: dict[int, list[int]] = {}
+    """Returns the places of rows without phrases, and of those that keep as many hypotheses, apart
+    where tables of their phrases would be much padding.
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
     for place, own in enumerate(phrases):
-        groups.setdefault(open_hypotheses(own, options) if own else 0, []).append(place)
-    return [groups[size] for size in sorted(groups)]
+        key: tuple[int, ...] = ()
+        if own:
+            shape = _shape([own])
+            is_small = all(size <= most for size, most in zip(shape, _SHARED_SHAPE, strict=True))
+            key = (open_hypotheses(own, options), *(() if is_small else shape))
+        groups.setdefault(key, []).append(place)
+    return [groups[key] for key in sorted(groups)]
 
 
-def that_fit(phrases: Phrases, more: Phrases, room: int) -> Phrases:
-    """Returns phrases and, of some more, those that there is room for, in tokens, beside them."""
-    kept = list(phrases)
+def that_fit(phrases: Phrases, more: Phrases, room: int, options: SearchOptions) -> Phrases:
+    """Returns phrases and, of some more, those that may stand beside them.
+
+    Args:
+        phrases: The phrases.
+        more: The others; forms that hold banned sequences are left out.
+        room: Tokens that there is room for.
+        options: The search's options.
+    """
+    kept, room = list(phrases), room - forced_places(options)
     for one in more:
-        if tokens_of([*kept, one]) <= room:
-            kept.append(one)
+        forms = tuple(form for form in one if not _banned_in(form, options))
+        wanted = [*kept, forms]
+        if forms and tokens_of(wanted) <= room and math.prod(_shape([wanted])) <= _MOST_PLACES:
+            kept.append(forms)
     return tuple(kept)
 
 
@@ -107,7 +133,7 @@ def check_phrases(
     if len(phrases) != len(limits):
         raise ValueError(f"got phrases for {len(phrases)} of {len(limits)} rows: give () for none.")
     special = special_ids.without_text | set(special_ids.slots)
-    forced = 1 + max((position for position, _ in options.forced_tokens), default=-1)
+    forced = forced_places(options)
     rooms = [limit - len(begin) - forced for limit, begin in zip(limits, prefixes, strict=True)]
     found = []
     for number, (own, room) in enumerate(zip(phrases, rooms, strict=True)):
@@ -122,6 +148,12 @@ def check_phrases(
                 number,
                 f"have {tokens_of(kept)} tokens, and there is room for {room}, the end token "
                 "included: shorten them, or raise max_length or max_length_ratio.",
+            )
+        if kept and math.prod(_shape([kept])) > _MOST_PLACES:
+            raise PhraseError(
+                number,
+                f"are {' x '.join(map(str, _shape([kept])))} phrases, forms and tokens of the "
+                f"longest, together more than {_MOST_PLACES}: give fewer or shorter ones.",
             )
         found.append(kept)
     return found
@@ -141,19 +173,19 @@ def with_slots(
 
 def phrase_table(phrases: Sequence[Phrases]) -> npt.NDArray[np.int32]:
     """Returns phrases as an array: `(rows, phrases, forms, length)`, padded with -1."""
-    forms = [forms for own in phrases for forms in own]
-    shape = (
-        len(phrases),
-        max(map(len, phrases)),
-        max(map(len, forms)),
-        max(len(form) for own in forms for form in own),
-    )
-    table = np.full(shape, -1, np.int32)
+    table = np.full((len(phrases), *_shape(phrases)), -1, np.int32)
     for row, own in enumerate(phrases):
         for place, alternatives in enumerate(own):
             for number, form in enumerate(alternatives):
                 table[row, place, number, : len(form)] = form
     return table
+
+
+def _shape(phrases: Sequence[Phrases]) -> tuple[int, int, int]:
+    """Returns the most phrases of a row, forms of a phrase and tokens of a form."""
+    forms = [forms for own in phrases for forms in own]
+    longest = max(len(form) for own in forms for form in own)
+    return max(map(len, phrases)), max(map(len, forms)), longest
 
 
 def _check_form(
@@ -171,9 +203,12 @@ def _check_form(
                 number,
                 f"hold token {token}: they must hold ids of text from 0 to {vocab_size - 1}.",
             )
-    for banned in options.banned_sequences:
-        if _is_in(banned, form):
-            raise PhraseError(number, f"hold {list(banned)}, one of banned_sequences.")
+    for banned in _banned_in(form, options):
+        raise PhraseError(number, f"hold {list(banned)}, one of banned_sequences.")
+
+
+def _banned_in(form: Sequence[int], options: SearchOptions) -> list[tuple[int, ...]]:
+    return [banned for banned in options.banned_sequences if _is_in(banned, form)]
 
 
 def _without_parts(phrases: Sequence[Phrase]) -> tuple[Phrase, ...]:

@@ -416,7 +416,8 @@ class TextSearch:
         for place, forms in enumerate(asked.required):
             if forms:
                 terms, begun = self._target.terms(forms), prefixes[place] if prefixes else ()
-                found[place] = that_fit(required, terms, self._room(asked, place) - len(begun))
+                room = self._room(asked, place) - len(begun)
+                found[place] = that_fit(required, terms, room, asked.options)
         return found
 
     def _room(self, asked: Asked, place: int) -> int:

@@ -129,7 +129,11 @@ def test_a_request_requires_phrases_of_its_rows(exported: Any) -> None:
     for texts, phrase, message in (
         (["we see. you read."], "you", "row 0 has 2 sentences, and require does not say"),
         (["hello"], "☃", "row 0: require holds '☃', of which the vocabulary cannot write"),
-        (["hello"], " ".join(["the"] * 30), "row 0: the phrases of require have 30 tokens"),
+        (
+            ["hello"],
+            " ".join(["the"] * 30),
+            "row 0: the phrases of require have 30 tokens, and there is room",
+        ),
     ):
         with pytest.raises(ServingError, match=message):
             answered(model, texts, require=[[phrase]])

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import (
     by_open_hypotheses,
     check_phrases,
     open_hypotheses,
     phrase_table,
+    that_fit,
     with_slots,
 )
 
@@ -34,6 +36,11 @@ def check(phrases: Any, limit: int = 9, prefix: Any = (), **options: Any) -> Any
         ([((4, 5),)], {"limit": 4, "prefix": [7, 8, 9]}, "have 2 tokens, .* room for 1"),
         ([((4, 5),)], {"limit": 3, "forced_tokens": [[1, 7]]}, "room for 1"),
         ([((4, 5, 6),)], {"banned_sequences": [[5, 6]]}, r"hold \[5, 6\], one of banned"),
+        (
+            [((4,) * 99,), ((5,),), ((6,),)],
+            {"limit": 200},
+            "are 3 x 1 x 99 phrases, forms and tokens of the longest, together more than 256",
+        ),
         ([((4,),)], {"sample": True}, "do not go with sample, got True: leave one"),
         ([((4,),)], {"stop_tokens": [5]}, "do not go with stop_tokens"),
         ([], {"require": ["word"]}, r"require=\['word'\] needs a tokenizer"),
@@ -71,6 +78,27 @@ def test_a_hypothesis_is_kept_for_each_number_of_tokens() -> None:
     assert [open_hypotheses(own, options) for own in rows[1:]] == [2, 4, 2, 16]
     assert [open_hypotheses(own, wide) for own in rows[1:]] == [5, 5, 5, 16]
     assert by_open_hypotheses(rows, options) == [[0], [1, 3], [2], [4]]
+
+
+def test_tables_of_many_phrases_are_not_padded_for_long_ones() -> None:
+    rows = [[((4,),)] * 16, [((4,) * 16,)], [((4,) * 8,)] * 2]
+    assert by_open_hypotheses(rows, SearchOptions()) == [[2], [1], [0]]
+
+
+def test_terms_that_do_not_fit_are_left_out() -> None:
+    own, terms = [((4,),)], [((5, 6), (7,)), ((8,) * 9,), ((9,),)]
+    assert that_fit(own, terms, 3, SearchOptions()) == (*own, terms[0], terms[2])
+    forced = SearchOptions(forced_tokens=[[0, 5]], banned_sequences=[[9], [7]])  # type: ignore[arg-type]
+    assert that_fit(own, terms, 4, forced) == (*own, ((5, 6),))
+    assert len(that_fit(own, [((5,),)] * 999, 999, SearchOptions())) == 256
+
+
+def test_slots_of_a_source_take_their_room() -> None:
+    limits = ModelLimits(source_vocab_size=24, target_vocab_size=24, special_ids=SPECIAL_IDS)
+    given = [[((4, 5),)]], [[20, 21]], SearchOptions()
+    assert limits.check_phrases(*given, [4], [[]]) == [(((4, 5),), ((20,),), ((21,),))]
+    with pytest.raises(ValueError, match="have 2 tokens, and there is room for 1"):
+        limits.check_phrases(*given, [3], [[]])
 
 
 def test_slots_of_a_source_are_phrases_beside_others() -> None:

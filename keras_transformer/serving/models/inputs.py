@@ -14,7 +14,7 @@ from keras_transformer.config.sentence_marks import Begins, SentenceMarks, Tagge
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.phrases import that_fit, tokens_of
+from keras_transformer.search.phrases import PhraseError, that_fit
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.row_terms import RowTerms
 from keras_transformer.serving.models.rows import (
@@ -334,22 +334,23 @@ class RowReader:
         self, row: TranslationRow, asked: Sequence[str], terms: Required, number: int
     ) -> TranslationRow:
         """Returns a row with what is required, and the terms that there is room for beside it."""
-        if row.adapt(self._search).sample:
+        options = row.adapt(self._search)
+        if options.sample:
             raise refusal(
                 f"row {number}: the terms of a glossary do not go with sample, by a model without "
                 "slots: leave it out."
             )
+        room = self._room(row)
         try:
             phrases = self._target_ids.phrases(asked)
+            if phrases:
+                self._limits.check_phrases([phrases], [row.source], options, [room], [()])
+        except PhraseError as error:
+            raise refusal(f"row {number}: the phrases of require {error.reason}") from error
         except ValueError as error:
             raise refusal(f"row {number}: {error}") from error
-        room = self._room(row)
-        if tokens_of(phrases) > room:
-            raise refusal(
-                f"row {number}: the phrases of require have {tokens_of(phrases)} tokens, and there "
-                f"is room for {room}: shorten them, or raise max_length."
-            )
-        return row._replace(phrases=that_fit(phrases, self._target_ids.terms(terms), room))
+        more = self._target_ids.terms(terms)
+        return row._replace(phrases=that_fit(phrases, more, room, options))
 
     def _room(self, row: TranslationRow) -> int:
         """Returns the most tokens of a translation behind its prefix, its end token included."""
