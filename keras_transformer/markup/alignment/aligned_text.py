@@ -7,7 +7,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from keras_transformer.markup.alignment.copies import Copies, Unit, units_of
 from keras_transformer.markup.alignment.links import Links
@@ -25,7 +25,7 @@ _BLANK_ESCAPE = re.compile(r"(?:\\[ntrabfv0])+")
 _MOST_WORDS, _LONGEST = 3, 60
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class AlignedText:
     """The `Lifted` of one text for a model that reads no slots.
 
@@ -52,11 +52,11 @@ class AlignedText:
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text` with the spans; without an alignment it has them."""
-        return translation if alignment is None else self._restored(translation, alignment)[0]
+        return translation if alignment is None else self.aligned(translation, alignment)[0]
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether `put_back` neither mends what the model wrote nor guesses a place."""
-        return alignment is None or self._restored(translation, alignment)[1]
+        return alignment is None or self.aligned(translation, alignment)[1]
 
     def taken_out(self, translation: str) -> str:
         """Returns a translation, or how it begins, with its spans as the model writes them."""
@@ -64,7 +64,11 @@ class AlignedText:
             translation = translation.replace(span.text, self.text[start:end], 1)
         return translation
 
-    def _restored(self, translation: str, alignment: TokenAlignment) -> tuple[str, bool]:
+    @lru_cache(maxsize=8)  # noqa: B019  Few are kept, and only for who asks for both parts.
+    def aligned(self, translation: str, alignment: TokenAlignment) -> tuple[str, bool]:
+        """Returns a translation of `text` with the spans, and whether nothing of what the model
+        wrote was mended, and no place guessed.
+        """
         links = Links(self.text, self._words, translation, alignment)
         # What went around the model, such as emoji, comes back without it.
         words = {number: place for number, place in self._words.items() if links.has_read(number)}

@@ -98,8 +98,8 @@ class Copies:
         left = list(numbers)
         # Each span takes the copy that attends to it, or else the first that attends to no other.
         wanted = {self._links.unit_of(number): number for number in left}
-        for place in list(places):
-            number = wanted.pop(self._links.source_of(*place), None)
+        for place, source in zip(list(places), self._links.sources_of(places), strict=True):
+            number = wanted.pop(source, None)
             if number is not None:
                 left.remove(number)
                 places.remove(place)
@@ -129,7 +129,7 @@ class Copies:
         best, place = _ALIKE, None
         for start, end in self._candidates(of_signs):
             said = self._said[start:end]
-            comes_from_it = self._links.source_of(start, end) == source
+            comes_from_it = self._links.sources_of([(start, end)]) == [source]
             if comes_from_it and (
                 kind in _TRANSLATED
                 or (of_signs and is_sign(said))
@@ -157,11 +157,10 @@ def units_of(translation: str, copies: Copies, spans: Sequence[Span], links: Lin
     """Returns the words, signs and copies of spans of a translation, in turn."""
     units: list[Unit] = []
     last, space = 0, ""
-    for start, end, number in [*copies.places, (len(translation),) * 2 + (None,)]:
+    for start, end, number in [*copies.places, (len(translation), len(translation), None)]:
         for found in UNITS.finditer(translation, last, start):
             space = space or translation[last : found.start()]
-            source = links.source_of(*found.span())
-            units.append(Unit(found[0], space, None, source, *found.span()))
+            units.append(Unit(found[0], space, None, -1, *found.span()))
             last, space = found.end(), ""
         space = space or translation[last:start]
         last = end
@@ -169,7 +168,11 @@ def units_of(translation: str, copies: Copies, spans: Sequence[Span], links: Lin
             source = links.unit_of(number)
             units.append(Unit(spans[number].text, space, number, source, start, end))
             space = ""
-    return units
+    sources = links.sources_of([(unit.start, unit.end) for unit in units])
+    return [
+        unit if unit.span is not None else unit._replace(source=source)
+        for unit, source in zip(units, sources, strict=True)
+    ]
 
 
 def _exact(form: str) -> str:

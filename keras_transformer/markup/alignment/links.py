@@ -2,7 +2,7 @@
 
 import bisect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -44,14 +44,13 @@ class Links:
         alignment: TokenAlignment,
     ) -> None:
         self.units, self._numbers = _units(read, words)
+        self._starts, self._ends = ([unit[side] for unit in self.units] for side in (0, 1))
         self.is_sign = [is_sign(read[start:end]) for start, end in self.units]
         source = _moved(alignment.source_places, alignment.source, read)
-        self._target = _moved(alignment.target_places, alignment.target, translation)
-        weights = alignment.weights[: len(self._target), : len(source)]
-        owners = np.zeros((weights.shape[1], len(self.units)), np.float32)
-        for token, place in enumerate(source[: weights.shape[1]]):
-            for unit in self._overlapping(self.units, *place):
-                owners[token, unit] = 1.0
+        target = _moved(alignment.target_places, alignment.target, translation)
+        weights = alignment.weights[: len(target), : len(source)]
+        self._target = target[: weights.shape[0]]
+        owners = _overlaps(source[: weights.shape[1]], self.units)
         self._weights = _balanced(weights @ owners)
         self._carried = {
             number
@@ -61,16 +60,22 @@ class Links:
             if start == end
         }
 
-    def weights(self, start: int, end: int) -> npt.NDArray[np.float32]:
-        """Returns how much characters of the translation attend to each unit of the source."""
-        tokens = list(self._overlapping(self._target[: len(self._weights)], start, end))
-        found: npt.NDArray[np.float32] = self._weights[tokens].sum(axis=0)
+    def weights(self, places: Sequence[Place]) -> npt.NDArray[np.float32]:
+        """Returns how much each of some places of the translation attends to each unit of the
+        source.
+        """
+        found: npt.NDArray[np.float32] = _overlaps(places, self._target) @ self._weights
         return found
 
-    def source_of(self, start: int, end: int) -> int:
-        """Returns the unit of the source that characters attend to most; -1 if unknown."""
-        weights = self.weights(start, end)
-        return int(weights.argmax()) if weights.any() else -1
+    def sources_of(self, places: Sequence[Place]) -> list[int]:
+        """Returns the unit of the source that each of some places of the translation attends to
+        most; -1 if unknown.
+        """
+        if not self.units:
+            return [-1] * len(places)
+        weights = self.weights(places)
+        found: list[int] = np.where(weights.any(axis=1), weights.argmax(axis=1), -1).tolist()
+        return found
 
     def unit_of(self, number: int) -> int:
         """Returns the unit of the source that a span is."""
@@ -82,19 +87,9 @@ class Links:
 
     def within(self, start: int, end: int) -> Place:
         """Returns the first unit of the source within characters, and the one after the last."""
-        if start == end:
-            place = sum(unit[1] <= start for unit in self.units)
-            return place, place
-        found = list(self._overlapping(self.units, start, end))
-        return (found[0], found[-1] + 1) if found else self.within(start, start)
-
-    @staticmethod
-    def _overlapping(places: Sequence[Place], start: int, end: int) -> Iterator[int]:
-        first = bisect.bisect_right(places, start, key=lambda place: place[1])
-        for number in range(first, len(places)):
-            if places[number][0] >= end:
-                break
-            yield number
+        first = bisect.bisect_right(self._ends, start)
+        last = bisect.bisect_left(self._starts, end)
+        return first, (max(first, last) if start < end else first)
 
 
 def is_sign(text: str) -> bool:
@@ -113,6 +108,14 @@ def _units(read: str, words: Mapping[int, Place]) -> tuple[list[Place], dict[int
         units.append((start, end))
         last = end
     return [*units, *(found.span() for found in UNITS.finditer(read, last))], numbers
+
+
+def _overlaps(ones: Sequence[Place], others: Sequence[Place]) -> npt.NDArray[np.float32]:
+    """Returns which places overlap: 1 in `(ones, others)` where they do, and 0."""
+    rows, columns = (np.array(places, np.int64).reshape(-1, 2) for places in (ones, others))
+    before = rows[:, :1] < columns[:, 1]
+    behind = rows[:, 1:] > columns[:, 0]
+    return (before & behind).astype(np.float32)
 
 
 def _balanced(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -180,9 +180,10 @@ class Placing:
         for place, value in enumerate(values):
             if value == _OTHER_WORD:
                 unit = self._units[low + place]
-                attended = self._links.weights(unit.start, unit.end)[item.first : item.last]
-                if attended.sum() > best:
-                    best, run = float(attended.sum()), (place, place + 1)
+                [weights] = self._links.weights([(unit.start, unit.end)])
+                attended = float(weights[item.first : item.last].sum())
+                if attended > best:
+                    best, run = attended, (place, place + 1)
         return run
 
     def _owner(self, unit: int, owners: Mapping[int, int]) -> int | None:

@@ -18,7 +18,7 @@ from keras_transformer.text.subwords.accelerators import Accelerator, without_ac
 SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class TokenAlignment:
     """How much the tokens of a translation attend to those of its source.
 

@@ -1,0 +1,1 @@
+"""Fragments of HTML whose translations are known, tags included."""
