@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from .word_links import Link, words_of
 
 TAGS = (("<b>", "</b>"), ('<a href="page.html">', "</a>"), ("<i>", "</i>"))
-_ANY_TAG = re.compile(r"</?[abi]\b[^<>]*>")
+TAG = re.compile(r"</?[abi]\b[^<>]*>")
 _LONGEST_PHRASE, _MOST = 3, 3
 
 
@@ -52,12 +52,12 @@ def fragments(
 
 def without_tags(html: str) -> str:
     """Returns a text without its tags."""
-    return _ANY_TAG.sub("", html)
+    return TAG.sub("", html)
 
 
 def is_whole(fragment: Fragment, found: str) -> bool:
     """Returns whether a translation has each tag of a fragment once, and no other."""
-    return Counter(_ANY_TAG.findall(found)) == Counter(_ANY_TAG.findall(fragment.html))
+    return Counter(TAG.findall(found)) == Counter(TAG.findall(fragment.html))
 
 
 def is_nested(html: str) -> bool:

@@ -26,6 +26,7 @@ class Browser(TextEngine):
 
     def __init__(self) -> None:
         self._service = _bergamot.Service(_bergamot.ServiceConfig(numWorkers=1, logLevel="off"))
+        self._options = _bergamot.ResponseOptions(alignment=False, qualityScores=False, HTML=False)
 
     def load(self, folder: str, setting: list) -> None:
         """Opens it; the one before is freed first."""
@@ -54,11 +55,10 @@ class Browser(TextEngine):
         # YAML holds all of JSON.
         self._model = self._service.modelFromConfig(json.dumps(config))
 
-    def run(self, texts: list[str], html: bool = False) -> list[str]:
-        """Translates, texts with tags if they are HTML."""
+    def run(self, texts: list[str]) -> list[str]:
+        """Translates."""
         given = _bergamot.VectorString(texts)
-        options = _bergamot.ResponseOptions(alignment=html, qualityScores=False, HTML=html)
-        found = self._service.translate(self._model, given, options)
+        found = self._service.translate(self._model, given, self._options)
         return [response.target.text for response in found]
 
 
