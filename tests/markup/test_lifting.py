@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -39,6 +39,7 @@ def test_a_text_is_its_own_translation(text: str) -> None:
 @given(st.lists(TAGS, min_size=1, max_size=2).map("".join), st.randoms())
 def test_in_any_order_every_span_comes_back_once_and_tags_nest(text: str, random: object) -> None:
     lifted = lift(text)
+    assume(not lifted.more)  # What has no slot has no order.
     slots = list(SLOTS[: len(lifted.spans)])
     random.shuffle(slots)  # type: ignore[attr-defined]
     found = [span.text for span in find_spans(lifted.put_back(" ".join(slots)))]
