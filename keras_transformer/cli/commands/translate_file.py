@@ -28,7 +28,7 @@ from keras_transformer.whole_files import check_output, write_bytes
 _SHOWN = 10
 # A file is always translated sentence by sentence.
 _NO_FLAGS = ("long_lines",)
-_ONE_TRANSLATION = (*OF_ONE_TEXT, "num_hypotheses")
+_LEFT_OUT = ("num_hypotheses", "require", *OF_ONE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, FileOptions)
-    search = read_search(parser, arguments, given.model, skip=_ONE_TRANSLATION)
+    search = read_search(parser, arguments, given.model, skip=_LEFT_OUT)
     lines = read_fields(given, LineOptions, skip=_NO_FLAGS)
     source, output = given.input, given.output
     check_output(output, is_directory=False)
@@ -134,7 +134,7 @@ def build_parser() -> CommandParser:
     parser.add_positional("input", "The file.")
     parser.add_positional("output", "File to write, of the same format.")
     parser.add_fields(FileOptions, title="file")
-    parser.add_fields(SearchOptions, title=TITLE, skip=_ONE_TRANSLATION)
+    parser.add_fields(SearchOptions, title=TITLE, skip=_LEFT_OUT)
     parser.add_fields(LineOptions, title="texts", skip=_NO_FLAGS)
     parser.add_fields(RuntimeOptions, title="runtime")
     return parser

@@ -52,7 +52,7 @@ class PropertiesDocument(TextDocument):
                 yield self._segment(found, self.line(found.start()))
 
     def _segment(self, found: re.Match[str], line: int) -> Segment:
-        text = _ESCAPE.sub(_read, _FOLD.sub("", found["value"]))
+        text = _whole(_ESCAPE.sub(_read, _FOLD.sub("", found["value"])))
         has_arguments = bool(_ARGUMENT.search(text))
         if has_arguments:
             text = text.replace("''", "'")
@@ -81,6 +81,11 @@ def _read(found: re.Match[str]) -> str:
     if found[1]:
         return chr(int(found[1], 16))
     return "\n" if found[2] == "n" else found[0] if found[2] in "tfr\\" else found[2]
+
+
+def _whole(text: str) -> str:
+    """Returns a text with the halves of characters put together."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _as_units(character: str) -> str:
