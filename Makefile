@@ -172,11 +172,12 @@ $(BROWSER): $(INSTALLED)
 	touch $@
 
 # What the clients in other languages are built and run with, and our operators for other processors
-# and compilers. Not every release of Debian has all of it.
+# and compilers, and what checks catalogues. Not every release of Debian has all of it.
 $(CLIENTS): $(INSTALLED) examples/package-lock.json
 	{ command -v npm > /dev/null && timeout 300 npm ci --silent --prefix examples; } \
 		|| echo "no npm, or no packages: the tests of the clients in JavaScript will be skipped"
-	for package in libsentencepiece-dev libonnxruntime-dev g++-aarch64-linux-gnu qemu-user clang; do \
+	for package in libsentencepiece-dev libonnxruntime-dev g++-aarch64-linux-gnu qemu-user clang \
+		gettext; do \
 		dpkg -s $$package > /dev/null 2>&1 || timeout 300 apt-get -qq install -y \
 			--no-install-recommends $$package > /dev/null 2>&1 \
 			|| echo "no $$package: the tests that need it will be skipped"; done
