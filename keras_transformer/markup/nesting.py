@@ -3,6 +3,7 @@ caller gives them.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from keras_transformer.markup.spans import Span
@@ -21,14 +22,18 @@ def partners(spans: Sequence[Span]) -> dict[int, int]:
         {1: 2}
     """
     waiting: list[tuple[int, str]] = []
+    # How many of each name wait: a list would be searched anew for each of many tags.
+    names: Counter[str] = Counter()
     pairs: dict[int, int] = {}
     for place, span in enumerate(spans):
-        role, name = _role(span, [known for _, known in waiting])
+        role, name = _role(span, names)
         if role == "opens":
             waiting.append((place, name))
-        elif role == "closes" and name in [known for _, known in waiting]:
+            names[name] += 1
+        elif role == "closes" and names[name]:
             while True:
                 opening, known = waiting.pop()
+                names[known] -= 1
                 if known == name:
                     pairs[opening] = place
                     break
@@ -90,11 +95,11 @@ def _sorted(order: Sequence[int], some: Collection[int]) -> list[int]:
     return [next(before) if place in some else place for place in order]
 
 
-def _role(span: Span, waiting: Sequence[str]) -> tuple[Role, str]:
+def _role(span: Span, waiting: Mapping[str, int]) -> tuple[Role, str]:
     if span.kind == "tag":
         return role_of(span.text)
     if span.kind == "link":
         return ("closes" if span.text.startswith("]") else "opens"), "[link]"
     if span.kind == "emphasis":
-        return ("closes" if span.text in waiting else "opens"), span.text
+        return ("closes" if waiting.get(span.text) else "opens"), span.text
     return "alone", ""
