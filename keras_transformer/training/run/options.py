@@ -154,7 +154,7 @@ class TrainOptions:
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be positive, got {value}.")
         check_max_length(self.max_length)
-        if self.span_pattern and self.markup in (None, "plain"):
+        if self.span_pattern and not self.has_slots:
             raise ValueError("span_pattern is of spans beside those of a profile: give markup.")
         if self.markup is not None:
             pattern_of(self.markup, self.span_pattern)
@@ -264,6 +264,11 @@ class TrainOptions:
                 f"early_stopping={self.early_stopping!r} goes by translations, and {task} "
                 "translates nothing: give early_stopping='loss', or leave it out."
             )
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether slots stand for spans of the training text."""
+        return self.markup not in (None, "plain")
 
     @property
     def criterion(self) -> Criterion:

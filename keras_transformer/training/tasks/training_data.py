@@ -116,7 +116,7 @@ def encode_corpus(
         for note in split.notes if split else ():
             print(note)
     sha256 = text_sha256(corpus.train, corpus.valid)
-    has_slots, as_it_is = options.markup not in (None, "plain"), corpus.valid
+    has_slots, as_it_is = options.has_slots, corpus.valid
     if options.noise:
         corpus = Corpus(_with_noise(corpus.train, options), corpus.valid)
     if has_slots:
@@ -133,11 +133,6 @@ def encode_corpus(
         vocabulary = Vocabulary(target.vocab_size, kind, source is target)
     if vocabulary.size is None:
         vocabulary = dataclasses.replace(vocabulary, size=target.vocab_size)
-    if has_slots and not source.special_ids.slots:
-        raise ValueError(
-            f"markup={options.markup!r} needs a vocabulary with slots, and the one to start from "
-            "has none: leave markup out, or train without it (--init, --tokenizer)."
-        )
     longest = options.max_length - begins.most
     own = corpus.train
     pairs = own if rehearsed is None else own.joined(rehearsed)
@@ -180,7 +175,7 @@ def encode_corpus(
 
 def _with_noise(pairs: Pairs, options: TrainOptions) -> Pairs:
     """Returns training pairs with noise around the spans of the run, else of any profile."""
-    profile: Any = "auto" if options.markup in (None, "plain") else options.markup
+    profile: Any = options.markup if options.has_slots else "auto"
     shares, own = read_shares(options.noise), options.span_pattern
     sides = pairs.source, pairs.target
     sides = with_noise(*sides, shares, seed=options.seed, profile=profile, own=own)

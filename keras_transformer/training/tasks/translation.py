@@ -15,6 +15,7 @@ from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.confidence import calibrated, token_score
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import training_model
@@ -88,8 +89,18 @@ class TranslationTask:
         activation_named(config.activation)
         if self.word_level is not None:
             self.word_level.check(config, start.tokenizers, self.options)
-        if start.tokenizers is not None and self.options.subword_sampling:
-            segmentation_type(start.tokenizers[0])
+        if start.tokenizers is not None:
+            self._check_vocabulary(start.tokenizers[0])
+
+    def _check_vocabulary(self, source: Tokenizer) -> None:
+        """Checks what options ask of a vocabulary that exists."""
+        if self.options.subword_sampling:
+            segmentation_type(source)
+        if self.options.has_slots and not source.special_ids.slots:
+            raise ValueError(
+                f"markup={self.options.markup!r} needs a vocabulary with slots, and the one to "
+                "start from has none: leave markup out, or train without it (--init, --tokenizer)."
+            )
 
     def read(self, directory: RunDirectory) -> TrainingData:
         """Encodes the corpus, or opens the prepared one."""
