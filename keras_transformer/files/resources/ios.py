@@ -7,7 +7,8 @@ from keras_transformer.files.segments import Edit, Reading, Segment, Translation
 from keras_transformer.files.text_document import TextDocument
 
 _STRING = r"\"(?:[^\"\\]|\\[\s\S])*\""
-_SKIPPED = r"(?:\s|/\*[\s\S]*?\*/|//[^\r\n]*)*"
+# Never read in another way: two comments are one, too, and a row of slashes is many.
+_SKIPPED = r"(?:\s|/\*[\s\S]*?\*/|//[^\r\n]*)*+"
 _ENTRY = re.compile(
     rf"(?P<key>{_STRING}|[\w.$-]+){_SKIPPED}(?:={_SKIPPED}(?P<value>{_STRING})?{_SKIPPED})?;"
 )

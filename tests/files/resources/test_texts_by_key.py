@@ -72,3 +72,9 @@ def test_low_confidence_is_a_comment(name: str, source: str, translated) -> None
 def test_what_is_no_such_file_is_refused(name, source, error, translated) -> None:
     with pytest.raises(ValueError, match=error):
         translated(name, source)
+
+
+@pytest.mark.parametrize("comments", ["/" * 60 + "\n", "/* c */\n" * 60, "// http://a.b\n" * 60])
+def test_comments_behind_what_is_no_entry_are_read_once(comments: str, translated) -> None:
+    with pytest.raises(ValueError, match="line 1 is no entry such as"):
+        translated("a.strings", f'"a" = "b"\n{comments}"c" = "d";\n')
