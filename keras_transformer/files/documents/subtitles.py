@@ -11,9 +11,11 @@ from keras_transformer.files.text_document import TextDocument
 # What viewers can read, as broadcasters have it.
 _LINE_LENGTH, _LINES, _RATE = 42, 2, 20
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
+# Some files lack the blank line before the number and the time of the next one.
+_NEXT = r"(?:\d+[ \t]*\r?\n)?[ \t]*[\d:.,]+[ \t]*-->"
 _CUE = re.compile(
-    rf"^{_TIME}[ \t]+-->[ \t]+{_TIME}[^\r\n]*\r?\n"
-    r"(?P<text>(?:[ \t]*[^\s][^\r\n]*(?:\r?\n|\Z))+)",
+    rf"^{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*\r?\n"
+    rf"(?P<text>(?:(?!{_NEXT})[ \t]*[^\s][^\r\n]*(?:\r?\n|\Z))+)",
     re.MULTILINE,
 )
 # Nine values stand before the text.

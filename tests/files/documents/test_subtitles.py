@@ -52,3 +52,12 @@ def test_what_cannot_be_read_in_its_time_is_told(text, warning, translated) -> N
 def test_a_file_without_cues_is_refused(translated) -> None:
     with pytest.raises(ValueError, match="it has no cue: a time, -->"):
         translated("a.srt", "a\n")
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+@pytest.mark.parametrize("arrow", ["-->", " --> "])
+def test_times_and_numbers_stay_without_blank_lines(blank: str, arrow: str, translated) -> None:
+    cues = [f"{n}\n00:00:0{n},000{arrow}00:00:0{n},900\n{{}}\n" for n in (1, 2, 3)]
+    source = blank.join(cues)
+    written = translated("a.srt", source.format("a", "b", "c")).data.decode()
+    assert written == source.format("A", "B", "C")
