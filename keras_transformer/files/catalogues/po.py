@@ -179,7 +179,10 @@ def _entries(text: str) -> Iterator[_Entry]:
             if not is_form:
                 yield entry
                 entry, last = None, ""
-        if bare.startswith("#~") or not bare:
+        if bare.startswith("#~"):
+            # The comments before it, which may say "fuzzy", are its own.
+            entry, last = entry if entry and entry.fields else None, ""
+        elif not bare:
             last = ""
         elif bare.startswith("#"):
             entry = entry or _Entry(start, number)

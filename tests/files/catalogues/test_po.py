@@ -195,3 +195,9 @@ def test_msgfmt_finds_no_error(translated: Callable[..., Outcome], tmp_path: Pat
         ["msgfmt", "--check", "-o", "/dev/null", tmp_path / "b.po"], capture_output=True, text=True
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_flags_of_an_obsolete_entry_are_not_those_of_the_next_one(translated) -> None:
+    gone = '#, fuzzy\n#~ msgid "gone"\n#~ msgstr "weg"\n\n'
+    text = translated("a.po", gone + 'msgid "a"\nmsgstr ""\n').data.decode()
+    assert text == gone + '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
