@@ -12,7 +12,7 @@ from keras_transformer.files.text_document import TextDocument
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d+)\])?[ \t]*(?=")')
 _QUOTED = re.compile(r'[ \t]*"((?:[^"\\\r\n]|\\.)*)"[ \t]*')
 _CHARSET = re.compile(r"charset=([\w.:-]+)")
-_FORMS = re.compile(r"Plural-Forms:\s*nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\]+)")
+_FORMS = re.compile(r"Plural-Forms:\s*nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\\\n]+)")
 _LANGUAGE = re.compile(r"Language:[ ]*([\w@-]+)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # An escape that msgfmt knows stays; any other backslash is one of the text.

@@ -120,6 +120,8 @@ def test_low_confidence_is_said_and_marked(translated) -> None:
     ("forms", "written"),
     [
         ("nplurals=1; plural=0", ["FILES"]),
+        # The last semicolon is often left out.
+        (r'nplurals=2; plural=(n != 1)\n"' + '\n"X: y', ["FILE", "FILES"]),
         # The first form is for 21, too: it needs the number.
         ("nplurals=3; plural=n%10==1 ? 0 : n%10<5 ? 1 : 2", ["FILES", "FILES", "FILES"]),
         ("nplurals=3; plural=n==0 ? 0 : n==1 ? 1 : 2", ["FILES", "FILE", "FILES"]),
