@@ -84,8 +84,11 @@ def read_plurals(number: int, rule: str) -> Plurals:
         forms = {form_of(one) for one in range(200)}
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"its Plural-Forms has no rule of forms: {rule}: {error}.") from error
-    if not forms <= set(range(min(number, len(CATEGORIES)))):
-        raise ValueError(f"its Plural-Forms has {number} forms, and a rule that gives {forms}.")
+    if number > len(CATEGORIES) or not forms <= set(range(number)):
+        raise ValueError(
+            f"its Plural-Forms has {number} forms, and a rule that gives {forms}: languages have "
+            f"{len(CATEGORIES)} at most, which are counted from 0."
+        )
     return Plurals(number, rule)
 
 
