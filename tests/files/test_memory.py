@@ -48,3 +48,18 @@ def test_a_file_without_translations_is_no_memory(tmp_path: Path) -> None:
     path.write_text('{"a": "b"}')
     with pytest.raises(ValueError, match="texts.json holds no translation that a memory could use"):
         Memory([path])
+
+
+def test_forms_of_another_rule_need_review(memory: Memory, translated) -> None:
+    header = HEADER.replace("nplurals=3; plural=", "nplurals=4; plural=n==0 ? 3 : ")
+    entry = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\n'
+    text = translated("new.po", header + entry, memory=memory).data.decode()
+    assert text.endswith('msgstr[0] "x"\nmsgstr[1] "z"\nmsgstr[2] "z"\nmsgstr[3] "z"\n')
+    assert "#, fuzzy\nmsgid" in text
+
+
+def test_the_forms_of_a_catalogue_are_those_of_a_program(memory: Memory, translated) -> None:
+    items = '<item quantity="one">{}</item><item quantity="other">{}</item>'
+    source = f'<resources><plurals name="d">{items}</plurals></resources>'
+    data = translated("strings.xml", source.format("a", "b"), memory=memory).data
+    assert data.decode() == source.format("x", "z")

@@ -118,7 +118,10 @@ class PoDocument(TextDocument):
         is_doubtful = any(one.is_doubtful for one in found)
         if is_doubtful and _DOUBTFUL not in self.text[entry.start : forms[0].start]:
             edits.append(Edit(entry.start, entry.start, (_DOUBTFUL + self.line_break,)))
-        return edits + self._flag_edits(entry, is_fuzzy=self._reading.needs_review(found))
+        # Forms of a memory with another rule.
+        are_others = len(found) not in (1, 2, self._plurals.number)
+        is_fuzzy = are_others or self._reading.needs_review(found)
+        return edits + self._flag_edits(entry, is_fuzzy=is_fuzzy)
 
     def _forms(self, entry: _Entry, found: Sequence[str]) -> Iterator[str]:
         if "msgid_plural" not in entry.fields:
@@ -127,7 +130,8 @@ class PoDocument(TextDocument):
         one, many = found[0], found[-1]
         for form in range(self._plurals.number):
             usual = one if form == self._plurals.singular else many
-            yield self._quoted(f"msgstr[{form}]", found[form] if len(found) > 2 else usual)
+            is_own = len(found) == self._plurals.number > 2
+            yield self._quoted(f"msgstr[{form}]", found[form] if is_own else usual)
 
     def _flag_edits(self, entry: _Entry, *, is_fuzzy: bool) -> list[Edit]:
         if entry.flags is None:

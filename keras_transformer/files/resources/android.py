@@ -83,14 +83,16 @@ class AndroidDocument(XmlDocument):
         found: Sequence[Translation],
     ) -> list[Edit]:
         """Returns edits that leave just the items of the language's categories."""
-        parts = [text.parts(one.text, _written) for text, one in zip(texts, found, strict=True)]
+        # A memory may have more forms.
+        own = found[0], found[-1]
+        parts = [text.parts(one.text, _written) for text, one in zip(texts, own, strict=True)]
         is_alone = self._plurals.singular is not None
         new: list = []
         indent = self.indent(items["other"])
         for category in CATEGORIES:
             if category in self._plurals.categories:
-                own = parts[0] if category == "one" and is_alone else parts[1]
-                new += [indent, f'<item quantity="{category}">', *own, "</item>"]
+                form = parts[0] if category == "one" and is_alone else parts[1]
+                new += [indent, f'<item quantity="{category}">', *form, "</item>"]
         first, last = plurals.elements[0], plurals.elements[-1]
         start = first.start - len(self.indent(first))
         return [Edit(start, last.end, tuple(new)), *self._mark(plurals, found)]
