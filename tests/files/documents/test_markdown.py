@@ -49,3 +49,8 @@ def test_texts_are_written_between_their_marks(text: str, written: str, translat
 
 def test_plain_text_goes_line_by_line(translated) -> None:
     assert translated("a.txt", "  a b \r\n\r\n12\r\nc").data == b"  A B \r\n\r\n12\r\nC"
+
+
+def test_a_dash_before_empty_cells_is_read_fast(translated) -> None:
+    empty = "|          " * 12
+    assert translated("a.md", f"| - {empty}| a |\n").data.decode() == f"| - {empty}| A |\n"
