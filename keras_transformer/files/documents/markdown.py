@@ -7,7 +7,9 @@ from keras_transformer.files.segments import Edit, Reading, Segment
 from keras_transformer.files.text_document import TextDocument
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = re.compile(r"(?:[ >]*|[ >]*[-*+] +)(`{3,}|~{3,})")
+# Behind marks of lists; what has a backtick behind it in its line is code in a text.
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?!.*`)|~{3,})")
+_RAW = re.compile(r"[ \t>]*<(?:(pre|script|style|textarea)\b|!--)", re.IGNORECASE)
 # Marks of quotes, lists, tasks and headings before a text.
 _MARKS = re.compile(
     r"[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?)*"
@@ -82,17 +84,17 @@ class MarkdownDocument(TextDocument):
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         """Yields where each line begins, and what it says; code is "", as is front matter."""
-        at, fence, is_blank = self.begin, "", True
+        at, ending, is_blank = self.begin, "", True
         lines = _LINE.findall(self.text[at:])
         front = _front_matter(lines)
         for number, line in enumerate(lines):
             said = line.rstrip("\r\n")
-            found = _FENCE.match(said)
-            is_code = bool(fence) or number < front
-            if found and not fence and number >= front:
-                fence, is_code = found[1], True
-            elif found and fence and found[1].startswith(fence):
-                fence = ""
+            is_code = bool(ending) or number < front
+            if ending and _closes(said, ending):
+                ending = ""
+            elif not is_code:
+                ending = _end_of(said)
+                is_code = bool(ending)
             is_indented = is_blank and re.match(
                 r"(?: {4}|\t)(?![ \t]*(?:[-*+]|\d+[.)])[ \t])", said
             )
@@ -102,6 +104,22 @@ class MarkdownDocument(TextDocument):
                 yield at, said
             is_blank = not said.strip() or bool(is_indented)
             at += len(line)
+
+
+def _end_of(said: str) -> str:
+    """Returns what ends the code, the comment or the like that a line begins; "" if none."""
+    fence, raw = _FENCE.match(said), _RAW.match(said)
+    if fence or raw is None:
+        return fence[1] if fence else ""
+    end = f"</{raw[1].lower()}" if raw[1] else "-->"
+    return "" if _closes(said, end) else end
+
+
+def _closes(said: str, end: str) -> bool:
+    if end[0] == "<" or end == "-->":
+        return end in said.lower()
+    bare = said.strip(" \t>")
+    return bare.startswith(end) and not bare.strip(end[0])
 
 
 def _front_matter(lines: list[str]) -> int:
