@@ -75,17 +75,19 @@ class Message:
         return f"{self.text}{' '.join(branches)}}}"
 
 
-def read_message(text: str, *, has_number: bool = False) -> Message:
-    """Reads a text, which is one text if it has no choice or what looks like one is none.
-
-    Args:
-        text: The text.
-        has_number: Whether it stands in a branch of a plural, where "#" is the number.
+def read_message(text: str) -> Message:
+    """Reads a text, which is one text if it has no choice, too many, or what looks like one is
+    none.
 
     Example:
         >>> read_message("I see {n, plural, one {a cat} other {# cats}}.").texts
         ['I see a cat.', 'I see {#} cats.']
     """
+    return _read(text, has_number=False, most=_MOST_TEXTS) or Message(text)
+
+
+def _read(text: str, *, has_number: bool, most: int) -> Message | None:
+    """Reads a text, where "#" is a number if that is said; None if it is more texts than `most`."""
     plain = Message(text, has_number=has_number)
     found = _ARGUMENT.search(text)
     if found is None:
@@ -99,19 +101,22 @@ def read_message(text: str, *, has_number: bool = False) -> Message:
         branches.append((key[1], text[key.end() : end]))
         at = end + 1
     behind = _END.match(text, at)
-    if not branches or behind is None or len(branches) > _MOST_TEXTS:
+    if not branches or behind is None:
         return plain
+    if len(branches) > most:
+        return None
     before, after = text[: found.start()], text[behind.end() :]
     if not (_is_balanced(before) and _is_balanced(after)):
         return plain
-    message = Message(
-        found[0],
-        tuple(
-            (key, read_message(before + branch + after, has_number=is_plural))
-            for key, branch in branches
-        ),
-    )
-    return message if len(message.texts) <= _MOST_TEXTS else plain
+    # A choice of one branch counts as two, so that reading many of them ends.
+    rest = most // max(len(branches), 2)
+    read = []
+    for name, branch in branches:
+        message = _read(before + branch + after, has_number=is_plural, most=rest)
+        if message is None:
+            return None
+        read.append((name, message))
+    return Message(found[0], tuple(read))
 
 
 def _is_balanced(text: str) -> bool:

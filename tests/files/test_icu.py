@@ -47,3 +47,9 @@ def test_a_message_that_was_written_has_the_same_texts(text: str) -> None:
     message = read_message(text)
     again = message.joined([Translation(one) for one in message.texts]).text
     assert read_message(again).texts == message.texts
+
+
+@pytest.mark.parametrize("branches", ["one {a} other {b}", "other {a}"])
+def test_many_choices_in_a_row_are_one_text(branches: str) -> None:
+    text = f"{{n, plural, {branches}}}" * 1000
+    assert read_message(text).texts == [text]
