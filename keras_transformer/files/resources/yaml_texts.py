@@ -47,7 +47,7 @@ class YamlDocument(TextDocument):
             # What is used again is translated where it stands.
             node.start_mark.index: self._segment(node, keys)
             for root in self._roots
-            for node, keys in _texts(root, ())
+            for node, keys in _texts(root, (), set())
         }
         self.segments = [found[place] for place in sorted(found)]
 
@@ -81,17 +81,21 @@ class YamlDocument(TextDocument):
 
 
 def _texts(
-    node: yaml.Node | None, keys: tuple[str, ...]
+    node: yaml.Node | None, keys: tuple[str, ...], seen: set[int]
 ) -> Iterator[tuple[yaml.ScalarNode, tuple[str, ...]]]:
-    """Yields the strings that are values, each with the keys that lead to it."""
+    """Yields the strings that are values, each with the keys that first lead to it."""
+    # What is used again, perhaps inside itself, may be more than can be walked through.
+    if id(node) in seen:
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.ScalarNode) and node.tag == _STRING:
         yield node, keys
     elif isinstance(node, yaml.SequenceNode):
         for one in node.value:
-            yield from _texts(one, keys)
+            yield from _texts(one, keys, seen)
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            yield from _texts(value, (*keys, str(key.value)))
+            yield from _texts(value, (*keys, str(key.value)), seen)
 
 
 def _is_plain(text: str) -> bool:

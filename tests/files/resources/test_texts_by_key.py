@@ -78,3 +78,10 @@ def test_what_is_no_such_file_is_refused(name, source, error, translated) -> Non
 def test_comments_behind_what_is_no_entry_are_read_once(comments: str, translated) -> None:
     with pytest.raises(ValueError, match="line 1 is no entry such as"):
         translated("a.strings", f'"a" = "b"\n{comments}"c" = "d";\n')
+
+
+def test_what_is_used_again_is_read_once(translated) -> None:
+    lists = (f"l{n}: &l{n} [*l{n - 1}, *l{n - 1}]\n" for n in range(1, 60))
+    source = "".join(["l0: &l0 [x]\n", *lists])
+    assert translated("a.yml", source).data.decode() == source.replace("x", "X")
+    assert translated("a.yml", "a: &a [x, *a]\n").data == b"a: &a [X, *a]\n"
