@@ -1,6 +1,7 @@
 """Texts in YAML, as Ruby on Rails and others have them: `.yml`, `.yaml`."""
 
 import json
+import locale
 import re
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +19,9 @@ except ImportError as error:
 _STRING = "tag:yaml.org,2002:str"
 # An anchor and a tag.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
+_LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][A-Za-z]{2,4})?")
+# "app" and "ui" are none.
+_LANGUAGES = frozenset(name.partition("_")[0] for name in locale.locale_alias)
 
 
 class YamlDocument(TextDocument):
@@ -57,7 +60,7 @@ class YamlDocument(TextDocument):
         return [
             Edit(key.start_mark.index, key.end_mark.index, (self._language,))
             for [(key, _), *others] in filter(None, keys)
-            if self._language and not others and _LANGUAGE.fullmatch(str(key.value))
+            if self._language and not others and _is_language(str(key.value))
         ]
 
     def _segment(self, node: yaml.ScalarNode, keys: Sequence[str]) -> Segment:
@@ -78,6 +81,11 @@ class YamlDocument(TextDocument):
             return Edit(start, end, ("'" + text.replace("'", "''") + "'",))
         is_plain = node.style is None and _is_plain(text)
         return Edit(start, end, (text if is_plain else json.dumps(text, ensure_ascii=False),))
+
+
+def _is_language(key: str) -> bool:
+    found = _LANGUAGE.fullmatch(key)
+    return found is not None and found[1] in _LANGUAGES
 
 
 def _texts(

@@ -46,8 +46,10 @@ def test_plain_yaml_gets_quotes_where_it_needs_them(text, written, translated) -
     assert outcome.data.decode() == f"a: {written}\n"
 
 
-def test_rails_names_the_language(translated) -> None:
-    assert translated("en.yml", "en:\n  a: b\n", language="pl").data == b"pl:\n  a: B\n"
+@pytest.mark.parametrize(("key", "written"), [("en", "pl"), ("en-GB", "pl"), ("app", "app")])
+def test_rails_names_the_language(key: str, written: str, translated) -> None:
+    data = translated("en.yml", f"{key}:\n  a: b\n", language="pl").data
+    assert data.decode() == f"{written}:\n  a: B\n"
 
 
 @pytest.mark.parametrize(("name", "source"), [("a.properties", "a=b\n"), ("a.strings", "a='b';")])
