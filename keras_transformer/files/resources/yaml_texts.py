@@ -76,11 +76,24 @@ class YamlDocument(TextDocument):
         properties = _PROPERTIES.match(self.text, start)
         start = properties.end() if properties else start
         if node.style in ("|", ">"):
-            return Edit(start, end, (_block(self.text[start:end], text),))
+            return Edit(start, end, (self._block(self.text[start:end], node.value, text),))
         if node.style == "'" and "\n" not in text:
             return Edit(start, end, ("'" + text.replace("'", "''") + "'",))
         is_plain = node.style is None and _is_plain(text)
         return Edit(start, end, (text if is_plain else json.dumps(text, ensure_ascii=False),))
+
+    def _block(self, raw: str, value: str, text: str) -> str:
+        """Returns a block whose lines are those of a text, indented as those of the block before,
+        whose first one may have spaces of its own.
+        """
+        head, _, rest = raw.partition("\n")
+        indent = re.match(r"[\r\n]*([ ]*)", rest)
+        behind = rest[len(rest.rstrip(" \r\n")) :]
+        own = value.lstrip("\n")
+        space = indent[1][len(own) - len(own.lstrip(" ")) :] if indent else ""
+        lines = [space + line if line else "" for line in text.rstrip("\n").split("\n")]
+        first = head.rstrip("\r").replace(">", "|")
+        return self.line_break.join([first, *lines]) + behind
 
 
 def _is_language(key: str) -> bool:
@@ -114,13 +127,3 @@ def _is_plain(text: str) -> bool:
         return yaml.safe_load(f"- {text}") == [text] and yaml.safe_load(f"[{text}]") == [text]
     except yaml.YAMLError:
         return False
-
-
-def _block(raw: str, text: str) -> str:
-    """Returns a block whose lines are those of a text, indented as the lines of another one."""
-    head, _, rest = raw.partition("\n")
-    indent = re.match(r"\n*([ ]*)", rest)
-    behind = rest[len(rest.rstrip(" \r\n")) :]
-    space = indent[1] if indent else ""
-    lines = [space + line if line else "" for line in text.rstrip("\n").split("\n")]
-    return head.replace(">", "|") + "\n" + "\n".join(lines) + behind

@@ -21,6 +21,8 @@ from keras_transformer.files.segments import Translation
         ("a.yml", "a: 'it''s'\nb: \"x\\ny\"", "a: 'IT''S'\nb: \"X\\nY\""),
         ("a.yml", "a: |\n  x\n  y\n\nb: 2\n", "a: |\n  X\n  Y\n\nb: 2\n"),
         ("a.yml", "a: >\n  x\n  y\nb: no\n", "a: |\n  X Y\nb: no\n"),
+        ("a.yml", "a: |2\n    x\n  y\n", "a: |2\n    X\n  Y\n"),
+        ("a.yml", "a: |\r\n  x\r\n  y\r\nb: 2\r\n", "a: |\r\n  X\r\n  Y\r\nb: 2\r\n"),
         ("a.yml", "a: &b x\nc: *b\n", "a: &b X\nc: *b\n"),
     ],
 )
