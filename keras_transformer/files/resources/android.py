@@ -15,6 +15,9 @@ _INLINE: Roles = dict.fromkeys(
 _REFERENCE = re.compile(r"[@?][\w:.+]*/?\w[\w.]*")
 _ESCAPE = re.compile(r"\\(['\"n@?])")
 _QUOTES = re.compile(r"(?<!\\)\"")
+# Spaces that Android drops outside of quotes; it takes the escape everywhere.
+_DROPPED = re.compile(r"\A[ ]|(?<=[ ])[ ]|[ ]\Z")
+_SPACE = r"\u0020"
 _DOUBTFUL = "<!-- low confidence -->"
 
 
@@ -110,9 +113,18 @@ class AndroidDocument(XmlDocument):
 
 
 def _read(text: str) -> str:
-    """Returns a text without its escapes of marks; line breaks of the file are spaces."""
-    folded = re.sub(r"\s+", " ", _QUOTES.sub("", text))
+    """Returns a text without its escapes of marks; line breaks of the file are spaces, and spaces
+    that quotes keep are escapes.
+    """
+    folded = "".join(
+        _kept(part) if place % 2 else re.sub(r"\s+", " ", part)
+        for place, part in enumerate(_QUOTES.split(text))
+    )
     return _ESCAPE.sub(lambda one: "\n" if one[1] == "n" else one[1], folded)
+
+
+def _kept(quoted: str) -> str:
+    return _DROPPED.sub(lambda _: _SPACE, re.sub(r"\r?\n", r"\\n", quoted))
 
 
 def _written(text: str) -> str:

@@ -17,7 +17,9 @@ STRINGS = """<resources>
     ("source", "written"),
     [
         (r"don\'t say \"no\"\n%1$s", r"DON\'T SAY \"NO\"\n%1$s"),
-        ('"quoted  text"', "QUOTED TEXT"),
+        ('"quoted  text"', r"QUOTED \u0020TEXT"),
+        ('" and "', r"\u0020AND\u0020"),
+        ('"a\nb" c', r"A\nB C"),
         ("a\n      b", "A B"),
         (r"\@home \u00e9", r"\@HOME \u00e9"),
         ("<b>all</b> <x:g>A1</x:g> &amp; more", "<b>ALL</b> <x:g>A1</x:g> &amp; MORE"),
