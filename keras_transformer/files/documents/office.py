@@ -18,6 +18,8 @@ _MICROSOFT = re.compile(
     r"|ppt/(?:slides|notesSlides)/\w+\.xml"
 )
 _OPEN = re.compile(r"content\.xml")
+# XML is packed to a tenth, and hardly ever to a hundredth, of its size.
+_MOST_BYTES, _MOST_TIMES = 100_000_000, 100
 # What begins with these stands for no text: a change of format, what a file has as it is, a text.
 _FORMAT, _RAW, _TEXT = "\0", "\1", "\2"
 _SPELLING = frozenset(("proofErr", "lastRenderedPageBreak"))
@@ -42,6 +44,7 @@ class OfficeDocument:
         self._data = data
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                _check(archive, len(data))
                 self._parts = {
                     info.filename: kind(archive.read(info))
                     for info in archive.infolist()
@@ -81,6 +84,18 @@ class OfficeDocument:
             for info in archive.infolist():
                 output.writestr(info, new.get(info.filename, archive.read(info)))
         return written.getvalue()
+
+
+def _check(archive: zipfile.ZipFile, size: int) -> None:
+    """Raises `ValueError` if an archive is damaged, or much larger than its file says."""
+    unpacked = sum(info.file_size for info in archive.infolist())
+    if unpacked > max(_MOST_BYTES, _MOST_TIMES * size):
+        raise ValueError(
+            f"it has {unpacked:,} bytes in {size:,}, more than {_MOST_TIMES} times as many: open "
+            "it in an office program and save it again if that is no mistake."
+        )
+    if damaged := archive.testzip():
+        raise ValueError(f"{damaged} in it is damaged: open it in an office program to repair it.")
 
 
 class _OpenPart(XmlDocument):

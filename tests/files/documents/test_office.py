@@ -81,3 +81,21 @@ def test_an_archive_of_something_else_is_refused(translated) -> None:
         archive.writestr("a.txt", "a")
     with pytest.raises(ValueError, match="an archive without a text, a slide or a sheet"):
         translated("a.docx", written.getvalue())
+
+
+def test_a_damaged_picture_is_told_before_anything_is_translated(translated) -> None:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("word/document.xml", "<d><p><r><t>a</t></r></p></d>")
+        archive.writestr("word/media/a.png", "picture")
+    with pytest.raises(ValueError, match=r"word/media/a\.png in it is damaged"):
+        translated("a.docx", written.getvalue().replace(b"picture", b"torn...", 1))
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(translated, monkeypatch) -> None:
+    monkeypatch.setattr("keras_transformer.files.documents.office._MOST_BYTES", 10_000)
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", "<p></p>" + " " * 100_000)
+    with pytest.raises(ValueError, match="it has 100,007 bytes in"):
+        translated("a.docx", written.getvalue())
