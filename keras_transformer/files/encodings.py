@@ -20,7 +20,7 @@ def decoded(data: bytes, declared: Callable[[str], str | None] | None = None) ->
             names none.
 
     Raises:
-        ValueError: It is not in that encoding.
+        ValueError: It is not in that encoding, or holds what no text does.
     """
     name = next((known for mark, known in _MARKS if data.startswith(mark)), None)
     if name is None:
@@ -36,6 +36,11 @@ def decoded(data: bytes, declared: Callable[[str], str | None] | None = None) ->
             f"it is not in {name}: line {line} has a byte that is no part of a character. Convert "
             "it to UTF-8, or correct the encoding that it names."
         ) from error
+    if "\0" in text:
+        raise ValueError(
+            "it has a character of no text (NUL): it is another kind of file, or in UTF-16 without "
+            "a byte order mark. Convert it to UTF-8."
+        )
     if text.encode(name) != data:
         raise ValueError(f"its bytes are not plain {name}: convert it to UTF-8.")
     return text, name

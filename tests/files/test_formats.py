@@ -83,3 +83,9 @@ def test_what_is_no_such_file_is_refused_or_has_no_text(
         assert str(error).startswith(f"{path} cannot be read as {name}: ")
     else:
         assert document.written({}) == data
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.srt", "a.properties"])
+def test_what_is_no_text_is_refused(name: str, translated) -> None:
+    with pytest.raises(ValueError, match=r"it has a character of no text \(NUL\)"):
+        translated(name, "Hello\nWorld\n".encode("utf-16-le"))
