@@ -60,11 +60,13 @@ class TmxDocument(XmlDocument):
         self, source: Element, target: Element | None, text: CodedText, found: Translation
     ) -> list[Edit]:
         note = "<note>low confidence</note>" if found.is_doubtful else ""
-        head = f'<tuv xml:lang="{self._target}">{note}<seg>'
-        new = (head, *text.parts(found.text, escaped), "</seg></tuv>")
-        if target is None:
-            return [Edit(source.end, source.end, (self.indent(source), *new))]
-        return [Edit(target.start, target.end, new)]
+        new = (note, "<seg>", *text.parts(found.text, escaped), "</seg>")
+        if target and (seg := target.first("seg")):
+            return [Edit(seg.start, seg.end, new)]
+        whole = (f'<tuv xml:lang="{self._target}">', *new, "</tuv>")
+        if target:
+            return [Edit(target.start, target.end, whole)]
+        return [Edit(source.end, source.end, (self.indent(source), *whole))]
 
 
 def _language(variant: Element) -> str:

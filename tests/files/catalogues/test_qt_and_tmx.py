@@ -37,6 +37,13 @@ def test_a_variant_is_added_behind_that_of_the_source(translated) -> None:
     assert '</tuv>\n  <tuv xml:lang="de"><seg>GOOD <hi>DAY</hi></seg></tuv>\n</tu>' in text
 
 
+def test_of_a_variant_nothing_but_its_text_is_replaced(translated) -> None:
+    head = '<tuv xml:lang="de-DE" creationid="a"><prop type="b">c</prop>'
+    source = TMX.replace("\n</tu>", f"\n  {head}<seg>alt</seg></tuv>\n</tu>")
+    text = translated("a.tmx", source, language="de", update="all").data.decode()
+    assert text == source.replace("alt", "GOOD <hi>DAY</hi>")
+
+
 def test_a_memory_of_one_language_needs_the_name_of_another(translated) -> None:
     with pytest.raises(ValueError, match=r"a.tmx cannot be read as tmx: .* \(--to\)"):
         translated("a.tmx", TMX)
