@@ -41,15 +41,13 @@ class XliffDocument(XmlDocument):
         self.segments = list(find())
 
     def _units_of_first(self) -> Iterator[Segment]:
-        for unit in self.root.all("trans-unit"):
-            if unit.attributes.get("translate") != "no":
-                yield from self._segment(unit, unit)
+        for unit in _units(self.root, "trans-unit"):
+            yield from self._segment(unit, unit)
 
     def _units_of_second(self) -> Iterator[Segment]:
-        for unit in self.root.all("unit"):
-            if unit.attributes.get("translate") != "no":
-                for segment in unit.all("segment"):
-                    yield from self._segment(unit, segment)
+        for unit in _units(self.root, "unit"):
+            for segment in unit.all("segment"):
+                yield from self._segment(unit, segment)
 
     def _segment(self, unit: Element, holder: Element) -> Iterator[Segment]:
         source, target = holder.first("source"), holder.first("target")
@@ -128,3 +126,12 @@ class XliffDocument(XmlDocument):
         for element in root.all("file") if self._is_first else [root]:
             if self._reading.language and name not in element.attributes:
                 yield self.attribute_edit(element, name, self._reading.language)
+
+
+def _units(element: Element, name: str, translate: str = "yes") -> Iterator[Element]:
+    """Yields the units that are translated, as they or what they stand in say."""
+    for one in element.elements:
+        said = one.attributes.get("translate", translate)
+        if one.local == name and said != "no":
+            yield one
+        yield from _units(one, name, said)

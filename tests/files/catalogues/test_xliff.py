@@ -75,3 +75,13 @@ def test_another_encoding_has_references_for_what_it_lacks(translated) -> None:
     assert (
         b">&#321;\xf3d&#378;</target>" in translated("a.xlf", source.encode("latin-1"), lodz).data
     )
+
+
+@pytest.mark.parametrize("source", [FIRST, SECOND])
+def test_what_stands_in_a_group_that_nobody_translates_stays(source: str, translated) -> None:
+    source = source.replace("<trans-unit", '<group translate="no"><trans-unit')
+    source = source.replace("</trans-unit>", "</trans-unit></group>")
+    source = source.replace("<file id", '<file translate="no" id')
+    assert translated("a.xlf", source).translated == 0
+    yes = source.replace('unit id="1"', 'unit id="1" translate="yes"')
+    assert translated("a.xlf", yes).translated == 1
