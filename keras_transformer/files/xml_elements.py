@@ -15,7 +15,8 @@ from keras_transformer.files.text_document import TextDocument
 Roles = Mapping[str, Literal["inside"] | Role]
 _TOKEN = re.compile(
     r"(?P<comment><!--.*?-->|<\?.*?\?>)|<!\[CDATA\[(?P<cdata>.*?)\]\]>"
-    r"|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?:[^\]\"']|\"[^\"]*\"|'[^']*')*\]\s*)?>)"
+    r"|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*"
+    r"(?:\[(?:<!--.*?-->|<\?.*?\?>|[^\]\"']|\"[^\"]*\"|'[^']*')*+\]\s*)?>)"
     r"|<(?P<closes>/)?(?P<name>[^\s/<>]+)(?P<rest>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<alone>/)?>",
     re.DOTALL,
 )

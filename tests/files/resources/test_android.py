@@ -32,6 +32,12 @@ def test_texts_are_read_and_written_with_their_escapes(source, written, translat
     assert ">app<" in text and ">@string/a<" in text
 
 
+def test_entities_of_the_file_stay(translated) -> None:
+    head = """<!DOCTYPE resources [<!-- don't ] --><?p ']?><!ENTITY app "x">]>\n"""
+    text = translated("strings.xml", head + STRINGS.format("use &app;")).data.decode()
+    assert text.startswith(head) and ">USE &app;<" in text
+
+
 @pytest.mark.parametrize(
     ("language", "items"),
     [
