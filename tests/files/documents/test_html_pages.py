@@ -105,3 +105,8 @@ def test_texts_that_look_like_tags_are_escaped(translated) -> None:
     outcome = translated("a.html", "<p>a</p>", lambda texts, profile: [Translation("<x> & y")])
     assert html.unescape(outcome.data.decode()) == "<p><x> & y</p>"
     assert b"<x>" not in outcome.data
+
+
+def test_a_long_name_in_a_tag_is_read_fast(translated) -> None:
+    head = f"<p {'a' * 300_000} title='b'>"
+    assert translated("a.html", head + "c").data.decode() == head.replace("b", "B") + "C"
