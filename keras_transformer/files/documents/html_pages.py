@@ -3,6 +3,7 @@
 import html
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ _INLINE = frozenset(
 )
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _KEPT = frozenset("code kbd math pre samp script style svg template tt var".split())
+# What ends them may be left out.
+_OPEN_ENDED = frozenset("dd dt li option p td th tr".split())
 _ATTRIBUTES = frozenset(("alt", "aria-label", "placeholder", "title"))
 _META = frozenset(("description", "og:title", "og:description", "twitter:title"))
 _BUTTONS = frozenset(("button", "submit", "reset"))
@@ -113,7 +116,7 @@ class HtmlDocument(TextDocument):
 
     def _attribute_segments(self) -> Iterator[tuple[int, Segment]]:
         for one in _joined(self._tokens):
-            if one.kind not in ("opens", "alone"):
+            if one.kind not in ("opens", "alone") or _is_kept(one):
                 continue
             names = set(_ATTRIBUTES)
             said = one.attributes.get("name") or one.attributes.get("property")
@@ -192,22 +195,41 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 def _joined(tokens: list[_Token]) -> Iterator[_Token]:
     """Yields the parts of a page, with elements that nobody translates as a whole."""
-    place = 0
+    ends, place = _ends(tokens), 0
     while place < len(tokens):
         one, last = tokens[place], place
         if one.kind == "opens" and _is_kept(one):
-            depth = 1
-            while depth and last + 1 < len(tokens):
-                last += 1
-                inner = tokens[last]
-                if inner.name == one.name:
-                    depth += (inner.kind == "opens") - (inner.kind == "closes")
+            last = _last(tokens, place, ends)
             yield _Token("kept", one.start, tokens[last].end, one.name)
         elif one.kind == "other":
             yield one._replace(kind="alone", name="br")
         else:
             yield one
         place = last + 1
+
+
+def _last(tokens: list[_Token], place: int, ends: Mapping[int, int]) -> int:
+    """Returns the place of what ends an element, or of the last part that it has without."""
+    last = ends.get(place, len(tokens) - 1)
+    if place in ends or tokens[place].name not in _OPEN_ENDED:
+        return last
+    behind = range(place + 1, len(tokens))
+    return next((at - 1 for at in behind if _is_block(tokens[at])), last)
+
+
+def _is_block(one: _Token) -> bool:
+    return one.name != "" and one.name not in _INLINE
+
+
+def _ends(tokens: list[_Token]) -> dict[int, int]:
+    """Returns the place of the tag that closes an element by that of the one that opens it."""
+    ends, waiting = {}, defaultdict[str, list[int]](list)
+    for place, one in enumerate(tokens):
+        if one.kind == "opens":
+            waiting[one.name].append(place)
+        elif one.kind == "closes" and waiting[one.name]:
+            ends[waiting[one.name].pop()] = place
+    return ends
 
 
 def _is_kept(one: _Token) -> bool:

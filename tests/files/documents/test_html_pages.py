@@ -67,6 +67,9 @@ def test_any_page_keeps_its_tags_and_changes_its_texts_alone(page: str) -> None:
     [
         ("<p>a <b>c</b>\n  d</p>", "<p>A <b>C</b> D</p>"),
         ("<p> a<br>b &lt; &amp; </p>", "<p> A<br>B &lt; &amp; </p>"),
+        ("<p translate=no>a <b>c</b><p>d", "<p translate=no>a <b>c</b><p>D"),
+        ("<li translate=no>a<li>b<ul><li>c</ul>", "<li translate=no>a<li>B<ul><li>C</ul>"),
+        ("<img translate=no alt='a'>", "<img translate=no alt='a'>"),
         ("<td>a</td><td>1</td>", "<td>A</td><td>1</td>"),
         ("run <code>ls</code> now", "RUN <code>ls</code> NOW"),
         ("<pre>a\n b</pre><p>c", "<pre>a\n b</pre><p>C"),
