@@ -109,11 +109,11 @@ class XmlDocument(TextDocument):
 
     def indent(self, node: Node) -> str:
         """Returns the line break and the spaces before a node; "" if something else is there."""
-        before = self.text[: node.start]
-        bare = before.rstrip(" \t")
-        if not bare.endswith("\n"):
+        place = self.text.rfind("\n", 0, node.start)
+        space = self.text[place + 1 : node.start]
+        if place < 0 or space.strip(" \t"):
             return ""
-        return ("\r\n" if bare.endswith("\r\n") else "\n") + before[len(bare) :]
+        return ("\r\n" if self.text.endswith("\r", 0, place) else "\n") + space
 
     def items(self, element: Element, roles: Roles) -> Iterator[str | Code]:
         """Yields the content of an element: its text, and codes for what else it holds.

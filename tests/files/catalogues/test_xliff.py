@@ -1,5 +1,7 @@
 """XLIFF 1.2 and 2: states, inline elements, notes, and the names of languages."""
 
+import time
+
 import pytest
 
 from keras_transformer.files.segments import Translation
@@ -85,3 +87,13 @@ def test_what_stands_in_a_group_that_nobody_translates_stays(source: str, transl
     assert translated("a.xlf", source).translated == 0
     yes = source.replace('unit id="1"', 'unit id="1" translate="yes"')
     assert translated("a.xlf", yes).translated == 1
+
+
+def test_units_far_behind_in_a_file_are_written_fast(translated) -> None:
+    head, unit = FIRST.split("<trans-unit")
+    unit, tail = unit.split("</body>")
+    comment = f"<!--{'long ' * 1_000_000}-->"
+    source = head + comment + f"<trans-unit{unit}" * 3000 + "</body>" + tail
+    begun = time.process_time()
+    assert translated("a.xlf", source).translated == 3000
+    assert time.process_time() - begun < 3
