@@ -23,7 +23,7 @@ _MOST_BYTES, _MOST_TIMES = 100_000_000, 100
 # What begins with these stands for no text: a change of format, what a file has as it is, a text.
 _FORMAT, _RAW, _TEXT = "\0", "\1", "\2"
 _SPELLING = frozenset(("proofErr", "lastRenderedPageBreak"))
-_AROUND = frozenset(("hyperlink", "ins", "smartTag"))
+_AROUND = frozenset(("hyperlink", "ins", "moveTo", "sdt", "smartTag"))
 
 
 class OfficeDocument:
@@ -182,10 +182,12 @@ class _MicrosoftPart(XmlDocument):
                 if _field_mark(content[last]) in ("separate", "end"):
                     break
             here = Copied(one.start, content[last].end)
-            if one.local in _AROUND and one.inner[0] < one.end:
-                yield Code(Copied(one.start, one.inner[0]), "opens", one.local)
-                yield from self._atoms(one.elements)
-                yield Code(Copied(one.inner[1], one.end), "closes", one.local)
+            # A control holds its text one element further in.
+            inside = one.first("sdtContent") or one
+            if one.local in _AROUND and inside.inner[0] < inside.end:
+                yield Code(Copied(one.start, inside.inner[0]), "opens", one.local)
+                yield from self._atoms(inside.elements)
+                yield Code(Copied(inside.inner[1], one.end), "closes", one.local)
             elif mark:
                 is_whole = mark == "begin" and _field_mark(content[last]) == "end"
                 role: Role = "alone" if is_whole else "opens" if mark == "begin" else "closes"

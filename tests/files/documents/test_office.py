@@ -56,6 +56,16 @@ def test_where_formats_are_lost_the_texts_between_them_are_translated(translated
     assert outcome.doubtful == [2]
 
 
+def test_the_text_of_a_control_is_translated(translated) -> None:
+    control = "<w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t{}</w:t></w:r></w:sdtContent></w:sdt>"
+    page = "<w:document><w:p><w:r><w:t>a </w:t></w:r>{}<w:r><w:t> c</w:t></w:r></w:p></w:document>"
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr(WORD, page.format(control.format(">b")))
+    said = control.format(' xml:space="preserve">B')
+    assert said in parts(translated("a.docx", written.getvalue()).data)[WORD].decode()
+
+
 def test_a_field_stays_whole(translated) -> None:
     run = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
     field = run.format("begin") + "<w:r><w:instrText>PAGE</w:instrText></w:r>"
