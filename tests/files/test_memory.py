@@ -63,3 +63,15 @@ def test_the_forms_of_a_catalogue_are_those_of_a_program(memory: Memory, transla
     source = f'<resources><plurals name="d">{items}</plurals></resources>'
     data = translated("strings.xml", source.format("a", "b"), memory=memory).data
     assert data.decode() == source.format("x", "z")
+
+
+def test_each_form_of_qt_is_used_in_its_place(tmp_path: Path, translated) -> None:
+    said = "<numerusform>%n Datei</numerusform><numerusform>%n Dateien</numerusform>"
+    source = (
+        '<TS language="de"><context><message numerus="yes"><source>%n file(s)</source>'
+        "<translation>{}</translation></message></context></TS>"
+    )
+    (tmp_path / "old.ts").write_text(source.format(said))
+    memory = Memory([tmp_path / "old.ts"])
+    text = translated("new.ts", source.format(""), memory=memory).data.decode()
+    assert text == source.format(said)

@@ -1,6 +1,6 @@
 """Qt's catalogues: `.ts`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keras_transformer.files.codes import CodedText
 from keras_transformer.files.plurals import plurals_of
@@ -44,19 +44,20 @@ class QtDocument(XmlDocument):
         if source is None or kind in ("vanished", "obsolete"):
             return
         forms = [self.plain(one) for one in target.all("numerusform")] if target else []
-        given = forms[-1] if forms else self.plain(target) if target else ""
+        given = forms or ([self.plain(target)] if target else [])
         state: State = "untranslated"
-        if given.strip() and all(forms):
+        if given and all(one.strip() for one in given):
             state = "fuzzy" if kind == "unfinished" else "translated"
         text = CodedText(self.items(source, {}))
         comment = message.first("comment")
         yield Segment(
             texts=(text.text,),
-            edits=lambda found: self._edits(message, source, target, text, found[0]),
+            edits=lambda found: self._edits(message, source, target, text, found),
             line=self.line(source.start),
             profile="qt",
             state=state,
-            given=(given,) if given else (),
+            # Forms that are all the same are one translation.
+            given=(tuple(given) if len(set(given)) > 1 else tuple(given[:1])) if all(given) else (),
             context=self.plain(comment) if comment else "",
         )
 
@@ -66,21 +67,24 @@ class QtDocument(XmlDocument):
         source: Element,
         target: Element | None,
         text: CodedText,
-        found: Translation,
+        found: Sequence[Translation],
     ) -> list[Edit]:
-        parts = text.parts(found.text, escaped)
-        kind = ' type="unfinished"' if self._reading.needs_review([found]) else ""
+        number = plurals_of(self._language).number
+        # Of a memory, the forms of one thing and of more, or just one of them.
+        are_forms = message.attributes.get("numerus") == "yes" and len(found) == number
+        needs_review = self._reading.needs_review(found) or (len(found) > 1 and not are_forms)
+        kind = ' type="unfinished"' if needs_review else ""
         new: list = [f"<translation{kind}>"]
         indent = self.indent(source)
         if message.attributes.get("numerus") == "yes":
-            number = plurals_of(self._language).number
-            for _ in range(number):
+            for form in range(number):
+                parts = text.parts(found[form if are_forms else -1].text, escaped)
                 new += [indent, "    " if indent else "", "<numerusform>", *parts, "</numerusform>"]
             new.append(indent)
         else:
-            new += parts
+            new += text.parts(found[-1].text, escaped)
         new.append("</translation>")
-        if found.is_doubtful and not message.first("translatorcomment"):
+        if any(one.is_doubtful for one in found) and not message.first("translatorcomment"):
             new = [f"<translatorcomment>{_DOUBTFUL}</translatorcomment>", indent, *new]
         if target is None:
             return [Edit(source.end, source.end, (indent, *new))]
