@@ -1,6 +1,7 @@
 """`keras-transformer translate-file`: translates the texts of a file, in its own format."""
 
 import hashlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -77,9 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         options=asdict(search),
     )
     output.parent.mkdir(parents=True, exist_ok=True)
-    results = Results(
-        output.with_name(f".{output.name}.unfinished"), _job(given.model, search, lines)
-    )
+    results = Results(_unfinished(output), _job(given.model, search, lines))
     if len(results):
         print(
             f"keras-transformer translate-file: goes on with {len(results)} texts that an "
@@ -99,6 +98,14 @@ def main(arguments: Sequence[str]) -> int:
     results.remove()
     _tell(output, outcome)
     return 0
+
+
+def _unfinished(output: Path) -> Path | None:
+    """Returns where translations are kept: beside what a link leads to; None beside a pipe."""
+    target = Path(os.path.realpath(output))
+    if target.exists() and not target.is_file():
+        return None
+    return target.with_name(f".{target.name}.unfinished")
 
 
 def _job(model: Path, search: SearchOptions, lines: LineOptions) -> str:

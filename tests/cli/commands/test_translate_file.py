@@ -1,5 +1,6 @@
 """`translate-file`: a file goes in and comes out translated; what cannot be done is said first."""
 
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -62,6 +63,13 @@ def test_an_interrupted_job_goes_on(folder: Path, run_cli, monkeypatch) -> None:
     assert "goes on with 1 texts" in result.err
     assert result.code == 0 and (folder / "out.po").exists()
     assert [path.name for path in folder.iterdir() if "unfinished" in path.name] == []
+
+
+def test_nothing_is_kept_beside_a_pipe(folder: Path, run_cli, monkeypatch) -> None:
+    os.mkfifo(folder / "pipe.po")
+    monkeypatch.setattr(f"{COMMAND}.write_bytes", interrupt)
+    assert run_cli("translate-file", "exported/l10n", "de.po", "pipe.po").code == 130
+    assert list(folder.glob(".*")) == []
 
 
 def interrupt(*arguments: object) -> None:
