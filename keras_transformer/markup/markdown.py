@@ -1,8 +1,13 @@
-"""Patterns of Markdown: code, links, emphasis and headings."""
+"""Patterns of Markdown: code, links, footnotes, emphasis and headings."""
 
 CODE = r"(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
-# The text of a link is translated, where it leads to is not.
-LINKS = r"!?\[(?=[^\[\]\n]*\]\()|\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"
+# The text of a link is translated, where it leads to, or the name of that, is not.
+_NAME = r"\[[^\[\]\n]+\]"
+LINKS = (
+    rf"!?\[(?=[^\[\]\n]*\](?:\(|{_NAME}))"
+    rf"|\]\([^()\s]*(?:\s+\"[^\"]*\")?\)|\]{_NAME}"
+)
+FOOTNOTES = r"\[\^[^\[\]\s]+\]"
 EMPHASIS = (
     r"\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}"
     r"|(?<![\w_])_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)|~~"

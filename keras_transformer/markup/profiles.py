@@ -28,6 +28,7 @@ _ADDRESSES = (("url", addresses.URLS), ("email", addresses.EMAIL))
 _PATHS = ("path", addresses.PATHS)
 _MARKDOWN = (
     ("code", markdown.CODE),
+    ("footnote", markdown.FOOTNOTES),
     ("link", markdown.LINKS),
     ("emphasis", markdown.EMPHASIS),
     ("heading", markdown.HEADINGS),

@@ -63,6 +63,7 @@ def test_kinds_that_are_found_without_a_profile(text: str, spans: list[str]) -> 
         ("xml", "<![CDATA[a<b]]><file/><code>", ["<![CDATA[a<b]]>", "<file/>", "<code>"]),
         ("markdown", "# A **b** `c*d`", ["# ", "**", "**", "`c*d`"]),
         ("markdown", "[e](http://f_g) h_i", ["[", "](http://f_g)"]),
+        ("markdown", "[e][f g] h[^1] [i]", ["[", "][f g]", "[^1]"]),
         ("printf", r"<b>%s\n", ["%s", r"\n"]),
         ("plain", "<b>%s {0} http://a.org", []),
     ],
@@ -100,7 +101,7 @@ def test_own_patterns_with_empty_matches_or_groups_leave_the_others_as_they_are(
 
 # Beginnings without an end, of everything that is looked for to its end, and words without one.
 ENDLESS = [*"a%`{[*_&<\\/漢", "<!--", "<![CDATA[", "<?", "<code>", '<i translate="no">', "%<"]
-ENDLESS += ["a@", "a@a.", "http://", "www.", "](", "<a b ", "<a b='", "/a", "%d", "{{", "${"]
+ENDLESS += ["a@", "a@a.", "http://", "www.", "](", "][", "<a b ", "<a b='", "/a", "%d", "{{", "${"]
 
 
 @pytest.mark.parametrize("part", [*ENDLESS, "%0"])
