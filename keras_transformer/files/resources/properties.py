@@ -13,7 +13,8 @@ _ENTRY = re.compile(
 )
 _FOLD = re.compile(r"\\\r?\n[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
-_KEPT = re.compile(r"\\(?:[tfr\\]|u[0-9A-Fa-f]{4})|\\|\n")
+_KEPT = re.compile(r"\\(?:[tfr\\]|u[0-9A-Fa-f]{4})|[\\\n\r]")
+_WRITTEN = {"\\": r"\\", "\n": r"\n", "\r": r"\r"}
 _ARGUMENT = re.compile(r"\{\d+")
 _DOUBTFUL = "# low confidence"
 
@@ -65,7 +66,7 @@ class PropertiesDocument(TextDocument):
 
     def _edits(self, found: re.Match[str], new: Translation, has_arguments: bool) -> list[Edit]:
         text = new.text.replace("'", "''") if has_arguments else new.text
-        text = _KEPT.sub(lambda one: {"\\": r"\\", "\n": r"\n"}.get(one[0], one[0]), text)
+        text = _KEPT.sub(lambda one: _WRITTEN.get(one[0], one[0]), text)
         text = re.sub(r"^ ", r"\\ ", text)
         if self._is_ascii or self.encoding == "iso-8859-1":
             text = "".join(one if one.isascii() else _as_units(one) for one in text)

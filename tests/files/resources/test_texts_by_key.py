@@ -11,6 +11,7 @@ from keras_transformer.files.segments import Translation
         ("a.properties", "a = say\\\n   more\n", "a = SAYMORE\n"),
         ("a.properties", "a=it\\'s\\u00fc\n", "a=IT'S\\u00dc\n"),
         ("a.properties", "a=b \\ud83d\\ude00\n", "a=B \\ud83d\\ude00\n"),
+        ("a.properties", "a=b\\u000dc\n", "a=B\\rC\n"),
         ("a.properties", "a={0} can''t\n", "a={0} CAN''T\n"),
         ("a.properties", "# ü\na:b\\tc\\n", "# ü\na:B\\tC\\n"),
         ("a.strings", '"k" = "say \\"%@\\"\\n";', '"k" = "SAY \\"%@\\"\\n";'),
