@@ -13,6 +13,8 @@ _ENTRY = re.compile(
     rf"(?P<key>{_STRING}|[\w.$-]+){_SKIPPED}(?:={_SKIPPED}(?P<value>{_STRING})?{_SKIPPED})?;"
 )
 _SPACE = re.compile(_SKIPPED)
+# Characters of control and halves of others stay as they are written.
+_ESCAPE = re.compile(r"\\(\\|n|[\"']|U(?!00[01]|[dD][89A-Fa-f])[0-9A-Fa-f]{4})")
 _KEPT = re.compile(r"\\(?:[tr\\0]|U[0-9A-Fa-f]{4})|[\\\"\n]")
 _DOUBTFUL = "/* low confidence */"
 
@@ -47,7 +49,7 @@ class IosDocument(TextDocument):
 
     def _segment(self, found: re.Match[str], line: int) -> Segment:
         raw = found["value"][1:-1]
-        text = re.sub(r"\\(\\|n|[\"'])", _read, raw)
+        text = _ESCAPE.sub(_read, raw)
         return Segment(
             texts=(text,),
             edits=lambda new: self._edits(found, new[0]),
@@ -70,6 +72,8 @@ def _behind_space(text: str, at: int) -> int:
 
 
 def _read(found: re.Match[str]) -> str:
+    if found[1].startswith("U"):
+        return chr(int(found[1][1:], 16))
     return {"n": "\n", "\\": found[0]}.get(found[1], found[1])
 
 

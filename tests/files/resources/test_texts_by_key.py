@@ -15,6 +15,7 @@ from keras_transformer.files.segments import Translation
         ("a.properties", "a={0} can''t\n", "a={0} CAN''T\n"),
         ("a.properties", "# ü\na:b\\tc\\n", "# ü\na:B\\tC\\n"),
         ("a.strings", '"k" = "say \\"%@\\"\\n";', '"k" = "SAY \\"%@\\"\\n";'),
+        ("a.strings", '"k" = "\\U00fcber";', '"k" = "ÜBER";'),
         ("a.strings", '/* "a" = "b"; */ k = "c";', '/* "a" = "b"; */ k = "C";'),
         ("a.json", '{"a": ["x\\n", 1], "@a": "b"}', '{"a": ["X\\n", 1], "@a": "b"}'),
         ("a.json", '{"a": "\\u00fc"}', '{"a": "\\u00dc"}'),
