@@ -16,7 +16,7 @@ def kept(tmp_path: Path) -> Path:
     results = Results(tmp_path / "kept", "job")
     results.add([(FIRST, Translation("x")), (SECOND, Translation("y", True))])
     with (tmp_path / "kept").open("a") as file:
-        file.write('["auto", "to')
+        file.write('5\n["auto", "to')
     return tmp_path / "kept"
 
 
