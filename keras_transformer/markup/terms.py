@@ -3,6 +3,7 @@ is, and what the list says stands in the translation.
 """
 
 import functools
+import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -32,8 +33,18 @@ class Term(NamedTuple):
     @property
     def pattern(self) -> str:
         """Regular expression of what it stands for in texts."""
-        words = r"\s+".join(map(re.escape, self.source.split()))
-        whole = words if self.is_part else rf"(?<!\w){words}(?!\w)"
+        return self.pattern_of([self.source])
+
+    def pattern_of(self, sources: Iterable[str]) -> str:
+        """Regular expression of what terms with other sources, and the rest alike, stand for."""
+        by_letter: dict[str, dict[str, None]] = {}
+        for source in sources:
+            first, *others = source.split()
+            words = r"\s+".join(map(re.escape, [first, *others]))
+            by_letter.setdefault(first[0].casefold(), {})[words] = None
+        # Most letters of a text begin few terms.
+        words = "|".join(f"(?:{'|'.join(own)})" for own in by_letter.values())
+        whole = words if self.is_part else rf"(?<!\w)(?:{words})(?!\w)"
         return whole if self.has_case else f"(?i:{whole})"
 
 
@@ -107,11 +118,15 @@ class Glossary:
     def pattern(self) -> str:
         """Regular expression of all terms, the longest first."""
         ordered = sorted(self.terms, key=lambda term: -len(term.source))
-        return "|".join(dict.fromkeys(term.pattern for term in ordered))
+        # One group for all that are alike: thousands of them would take seconds.
+        alike = itertools.groupby(ordered, key=lambda term: term._replace(source="", target=""))
+        return "|".join(kind.pattern_of(term.source for term in own) for kind, own in alike)
 
     def term_of(self, text: str) -> Term:
         """Returns the term of a text that `pattern` has found, its target with the capitals."""
-        term = next(term for term in self._candidates(text) if re.fullmatch(term.pattern, text))
+        # Letters that `re` takes for each other may be folded apart, as "i" and "ı" are.
+        every = itertools.chain(self._candidates(text), self.terms)
+        term = next(term for term in every if re.fullmatch(term.pattern, text))
         return term if term.has_case else term._replace(target=_with_capitals_of(text, term))
 
     def _candidates(self, text: str) -> Sequence[Term]:

@@ -1,5 +1,6 @@
 """Terms: what a glossary finds in a text, and what it says in its place."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,11 @@ def test_a_term_that_tells_capitals_apart_comes_before_one_that_does_not() -> No
     assert translated("It may be May", terms) == "It kann be Mai"
 
 
+def test_letters_that_are_alike_for_patterns_alone_are_one_term() -> None:
+    terms = Glossary((Term("disk", "Platte"), Term("Dısk", "x", has_case=True)))
+    assert translated("a dısk", terms) == "a Platte"
+
+
 def test_a_part_of_a_word_is_found_where_that_is_asked_for() -> None:
     assert translated("profiles", Glossary((Term("file", "datei", is_part=True),))) == "prodateis"
 
@@ -87,6 +93,14 @@ def test_whatever_a_glossary_finds_it_translates(
     lifted = lift(text + sources[0], "auto", (), Glossary(terms))
     assert all(one.written for one in lifted.spans)
     assert lifted.is_kept(lifted.text)
+
+
+def test_thousands_of_terms_are_found_in_a_moment() -> None:
+    terms = Glossary(tuple(Term(f"term {n}", f"Wort{n}") for n in range(4000)))
+    assert translated("x term 3999", terms) == "x Wort3999"
+    start = time.process_time()
+    assert translated("some words of a text " * 100, terms) == "some words of a text " * 100
+    assert time.process_time() - start < 1
 
 
 def test_a_term_is_no_part_of_a_word() -> None:
