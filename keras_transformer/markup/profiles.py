@@ -60,7 +60,8 @@ ACCELERATORS: dict[Profile, str] = {"auto": "_&", "printf": "_&", "qt": "&"}
 _NUMBERED = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?\(\d)")
 
 
-@functools.cache
+# Requests to a server have lists of their own, which must not stay for ever.
+@functools.lru_cache(maxsize=64)
 def pattern_of(
     profile: Profile, own: Sequence[str] = (), glossary: Glossary | None = None
 ) -> re.Pattern[str]:

@@ -1,6 +1,8 @@
 """Terms: what a glossary finds in a text, and what it says in its place."""
 
+import gc
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,17 @@ def test_thousands_of_terms_are_found_in_a_moment() -> None:
     start = time.process_time()
     assert translated("some words of a text " * 100, terms) == "some words of a text " * 100
     assert time.process_time() - start < 1
+
+
+def test_a_list_that_is_no_longer_used_is_not_kept() -> None:
+    terms = Glossary((Term("file", "Datei"),))
+    kept = weakref.ref(terms)
+    lift("a file", "plain", (), terms)
+    del terms
+    for number in range(99):
+        lift("a file", "plain", (), Glossary((Term("file", f"{number}"),)))
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_term_is_no_part_of_a_word() -> None:
