@@ -83,9 +83,14 @@ class Glossary:
 
         Raises:
             FileNotFoundError: The file is missing.
-            ValueError: A line is none of these; the message has its number.
+            ValueError: A line is none of these, or not UTF-8; the message has its number.
         """
-        return cls.parse(Path(path).read_text("utf-8-sig").split("\n"), str(path))
+        try:
+            lines = Path(path).read_text("utf-8-sig").split("\n")
+        except UnicodeDecodeError as error:
+            number = error.object.count(b"\n", 0, error.start) + 1
+            raise ValueError(f"{path}, line {number}: not UTF-8; save it as UTF-8.") from error
+        return cls.parse(lines, str(path))
 
     @classmethod
     def parse(cls, lines: Iterable[str], name: str) -> "Glossary":

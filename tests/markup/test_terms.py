@@ -83,6 +83,13 @@ def test_a_line_that_is_no_term_is_named(tmp_path: Path, text: str, message: str
         glossary_of(tmp_path, text)
 
 
+def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes("a\tb\nfiles\tgrün\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="terms.tsv, line 2: not UTF-8"):
+        Glossary.read(path)
+
+
 @given(
     st.lists(WORDS.filter(lambda word: bool(word.split())), min_size=1, max_size=4, unique=True),
     WORDS,
