@@ -55,7 +55,10 @@ def find_spans(
         kind, written = str(found.lastgroup).rpartition("_")[0], found[0]
         if glossary and kind == TERM:
             term = glossary.term_of(written)
-            kind, written = PART if term.is_part else TERM, term.target
+            # A tag, a placeholder or an address in other letters would be another one.
+            is_text = not pattern_of("auto").search(term.target)
+            written = term.target_of(written) if is_text else term.target
+            kind = PART if term.is_part else TERM
         if found[0]:
             spans.append(Span(found[0], kind, found.start(), written))
     return spans

@@ -47,6 +47,16 @@ class Term(NamedTuple):
         whole = words if self.is_part else rf"(?<!\w)(?:{words})(?!\w)"
         return whole if self.has_case else f"(?i:{whole})"
 
+    def target_of(self, text: str) -> str:
+        """Returns the translation with the capitals of a text that this stands for."""
+        if self.has_case:
+            return self.target
+        if len(text) > 1 and text.isupper() and not self.source.isupper():
+            return self.target.upper()
+        if text[0].isupper() and self.source[0].islower():
+            return self.target[0].upper() + self.target[1:]
+        return self.target
+
 
 # Compared by identity, as every text asks for the pattern that is kept of a list.
 @dataclass(frozen=True, eq=False)
@@ -128,11 +138,10 @@ class Glossary:
         return "|".join(kind.pattern_of(term.source for term in own) for kind, own in alike)
 
     def term_of(self, text: str) -> Term:
-        """Returns the term of a text that `pattern` has found, its target with the capitals."""
+        """Returns the term of a text that `pattern` has found."""
         # Letters that `re` takes for each other may be folded apart, as "i" and "ı" are.
         every = itertools.chain(self._candidates(text), self.terms)
-        term = next(term for term in every if re.fullmatch(term.pattern, text))
-        return term if term.has_case else term._replace(target=_with_capitals_of(text, term))
+        return next(term for term in every if re.fullmatch(term.pattern, text))
 
     def _candidates(self, text: str) -> Sequence[Term]:
         """The terms that a text can be, those that tell capitals apart first."""
@@ -172,11 +181,3 @@ def _terms(line: str) -> list[Term]:
         Term(one.strip(), other.strip(), *flagged)
         for one, other in zip(sources, targets, strict=True)
     ]
-
-
-def _with_capitals_of(text: str, term: Term) -> str:
-    if len(text) > 1 and text.isupper() and not term.source.isupper():
-        return term.target.upper()
-    if text[0].isupper() and term.source[0].islower():
-        return term.target[0].upper() + term.target[1:]
-    return term.target

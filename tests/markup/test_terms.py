@@ -45,6 +45,11 @@ def test_capitals_are_those_of_the_text_unless_a_term_has_its_own() -> None:
     assert translated("Open it, OPEN IT", terms) == "Öffnen it, ÖFFNEN EDV"
 
 
+@pytest.mark.parametrize("target", ["<b>Datei</b>", "{name}", "www.a.org"])
+def test_spans_in_a_translation_keep_their_letters(target: str) -> None:
+    assert translated("File, FILE", Glossary((Term("file", target),))) == f"{target}, {target}"
+
+
 def test_a_term_that_tells_capitals_apart_comes_before_one_that_does_not() -> None:
     terms = Glossary((Term("may", "kann"), Term("May", "Mai", has_case=True)))
     assert translated("It may be May", terms) == "It kann be Mai"
