@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.decoding.engine import KerasEngine
-from keras_transformer.markup.casing import Casing, recasing
-from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.required import requiring
+from keras_transformer.markup.required import text_lifter
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
@@ -99,14 +98,12 @@ class Translator(TextTranslator):
             min_score=min_score,
             search=search,
             letterless=letterless,
-            lift=requiring(
-                recasing(
-                    lifter_of(model.config.special_ids, training_text, markup, glossary),
-                    casing,
-                    training_text,
-                ),
-                glossary,
+            lift=text_lifter(
                 model.config.special_ids,
+                training_text,
+                markup=markup,
+                glossary=glossary,
+                casing=casing,
             ),
         )
 

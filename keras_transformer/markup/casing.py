@@ -95,6 +95,12 @@ def _to_capitals(alignment: TokenAlignment) -> TokenAlignment:
     return dataclasses.replace(alignment, source=source) if is_as_long else alignment
 
 
+def lifted_by(lift: Lift | None, text: str, profile: Profile | None = None) -> Lifted:
+    """Returns a text without its spans, by another profile if one is given; whole by None."""
+    lift = lift if profile is None else with_profile(lift, profile)
+    return WholeText(text) if lift is None else lift(text)
+
+
 def recased(text: str) -> str:
     """Returns a text in capitals as sentences are written.
 
@@ -127,8 +133,7 @@ def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Li
 
 
 def _lifted(text: str, lift: Lift | None, profile: Profile | None = None) -> Lifted:
-    lift = lift if profile is None else with_profile(lift, profile)
-    lifted: Lifted = WholeText(text) if lift is None else lift(text)
+    lifted = lifted_by(lift, text, profile)
     if not in_capitals(lifted.text):
         return lifted
     # A span that is read as text would lose its letters.

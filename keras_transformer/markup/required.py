@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.markup.casing import WholeText
-from keras_transformer.markup.lifting import with_profile
+from keras_transformer.markup.casing import Casing, lifted_by, recasing
+from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import (
     Lift,
-    Lifted,
     Relifted,
     Required,
     TokenAlignment,
 )
+from keras_transformer.text.training_text import TrainingText
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def with_terms(
         >>> with_terms("Open all files", lift=None, glossary=terms).required
         [('Dateien',)]
     """
-    lift = lift if profile is None else with_profile(lift, profile)
-    lifted: Lifted = WholeText(text) if lift is None else lift(text)
+    lifted = lifted_by(lift, text, profile)
     found = find_spans(lifted.text, "plain", (), glossary)
     return TextWithTerms(lifted, [(one,) for one in dict.fromkeys(span.written for span in found)])
 
@@ -74,3 +73,27 @@ def requiring(lift: Lift | None, glossary: Glossary | None, special_ids: Special
     if glossary is None or special_ids.slots:
         return lift
     return partial(with_terms, lift=lift, glossary=glossary)
+
+
+def text_lifter(
+    special_ids: SpecialIds,
+    seen: TrainingText | None,
+    *,
+    markup: Profile | None,
+    glossary: Glossary | None,
+    casing: Casing,
+) -> Lift | None:
+    """Returns what a model reads texts by: without spans, recased, and with the terms found.
+
+    Args:
+        special_ids: The model's, with its slots.
+        seen: What its training lines looked like; None if unknown.
+        markup: As for `lifter_of`.
+        glossary: Terms; None for none.
+        casing: As for `recasing`.
+
+    Raises:
+        ValueError: The profile is unknown, or the casing.
+    """
+    lift = recasing(lifter_of(special_ids, seen, markup, glossary), casing, seen)
+    return requiring(lift, glossary, special_ids)

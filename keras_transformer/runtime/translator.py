@@ -6,10 +6,9 @@ from functools import partial
 
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.markup.casing import Casing, recasing
-from keras_transformer.markup.lifting import lifter_of
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.required import requiring
+from keras_transformer.markup.required import text_lifter
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
@@ -114,14 +113,12 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             min_score=manifest.min_score if min_score is None else min_score,
             search=manifest.search,
             letterless=letterless,
-            lift=requiring(
-                recasing(
-                    lifter_of(manifest.special_ids, manifest.training_text, markup, glossary),
-                    casing,
-                    manifest.training_text,
-                ),
-                glossary,
+            lift=text_lifter(
                 manifest.special_ids,
+                manifest.training_text,
+                markup=markup,
+                glossary=glossary,
+                casing=casing,
             ),
         )
 

@@ -148,8 +148,7 @@ class RowReader:
         languages: tuple[str | None, str | None],
         unknown_letters: UnknownLetters | None,
     ) -> None:
-        self._source, self._target, self._search = source, target.encode, search
-        self._target_ids = target
+        self._source, self._target, self._search = source, target, search
         self._terms = RowTerms(lift_with)
         self._split, self._take_whole = split, take_whole
         self._limits = limits
@@ -328,7 +327,7 @@ class RowReader:
         if not prefix:
             return row
         # At least one token is left for the translation itself.
-        return row._replace(prefix=self._target([prefix])[0][: self._room(row) - 1])
+        return row._replace(prefix=self._target.encode([prefix])[0][: self._room(row) - 1])
 
     def _with_phrases(
         self, row: TranslationRow, asked: Sequence[str], terms: Required, number: int
@@ -342,14 +341,14 @@ class RowReader:
             )
         room = self._room(row)
         try:
-            phrases = self._target_ids.phrases(asked)
+            phrases = self._target.phrases(asked)
             if phrases:
                 self._limits.check_phrases([phrases], [row.source], options, [room], [()])
         except PhraseError as error:
             raise refusal(f"row {number}: the phrases of require {error.reason}") from error
         except ValueError as error:
             raise refusal(f"row {number}: {error}") from error
-        more = self._target_ids.terms(terms)
+        more = self._target.terms(terms)
         return row._replace(phrases=that_fit(phrases, more, room, options))
 
     def _room(self, row: TranslationRow) -> int:
@@ -381,7 +380,7 @@ class RowReader:
             for one in tagged
         ]
         pairs = zip(passages, inputs["target"].tolist(), strict=True)
-        targets = self._target(
+        targets = self._target.encode(
             [one.bare(text.decode(*ANY_BYTES)).encode(*ANY_BYTES) for one, text in pairs]
         )
         check_lengths("target", map(len, targets), self._longest_target)

@@ -13,10 +13,10 @@ from keras_transformer.artefact.search_signatures import AnswerSizes, server_sig
 from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
-from keras_transformer.markup.casing import Casing, recasing
+from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.required import requiring
+from keras_transformer.markup.required import text_lifter
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
@@ -50,7 +50,6 @@ from keras_transformer.serving.settings import LongTexts, ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
 from keras_transformer.text.sentences import LANGUAGE, Passage
-from keras_transformer.text.subwords.slots import Lift
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
@@ -141,12 +140,8 @@ class ServedModel:
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
         special_ids, seen = manifest.special_ids, manifest.training_text
-
-        def lift_with(terms: Glossary | None) -> Lift | None:
-            lift = lifter_of(special_ids, seen, markup, terms)
-            return requiring(recasing(lift, casing, seen), terms, special_ids)
-
-        lift = lift_with(glossary)
+        lift_with = partial(text_lifter, special_ids, seen, markup=markup, casing=casing)
+        lift = lift_with(glossary=glossary)
         spans = lifter_of(special_ids, seen, markup, glossary)
         has_flags = self.min_score is not None or spans is not None or glossary is not None
         self.signatures = server_signatures(
@@ -179,7 +174,7 @@ class ServedModel:
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target,
-            lift_with=lambda terms: lift_with(terms.before(glossary)),
+            lift_with=lambda terms: lift_with(glossary=terms.before(glossary)),
             split=(lambda text, **own: split(joined(text), **own)) if join_lines else split,
             take_whole=take_whole,
             search=search,
