@@ -3,7 +3,8 @@ request to a server of it.
 
     python -m tools.traces ARTEFACT
 
-What is imported or made once does not count.
+What is imported or made once does not count, nor what names a misspelt argument: it stands around
+every public name that something of the process has asked for.
 """
 
 import argparse
@@ -20,11 +21,13 @@ from types import FrameType
 from typing import Any
 
 import keras_transformer
+from keras_transformer import suggestions
 from keras_transformer.runtime.translator import OnnxTranslator
 from keras_transformer.serving.server import serve
 from keras_transformer.serving.settings import ServeOptions
 
 PACKAGE = Path(keras_transformer.__file__).parent
+_NOT_COUNTED = Path(suggestions.__file__)
 TEXT = "the small dog sleeps in the garden ."
 MODEL = "traced"
 _START_SECONDS = 60
@@ -62,7 +65,9 @@ class Trace:
         once, again = self._passed_by(call), self._passed_by(call)
         paths = [Path(path) for path in once if path in again]
         return [
-            path.relative_to(PACKAGE).as_posix() for path in paths if path.is_relative_to(PACKAGE)
+            path.relative_to(PACKAGE).as_posix()
+            for path in paths
+            if path.is_relative_to(PACKAGE) and path != _NOT_COUNTED
         ]
 
     def _passed_by(self, call: Callable[[], object]) -> dict[str, None]:
