@@ -62,6 +62,10 @@ class BlockOptions:
             third linear layer's (Shazeer 2020): with "relu" ReGLU, with "sigmoid" GLU, with "silu"
             SwiGLU, with "gelu" GEGLU, with "linear" the bilinear layer.
         use_bias: Whether the linear layers of attention and feed-forward have biases.
+        attention_bias: Whether those of attention have them where `use_bias` gives them to all.
+        attention_output_bias: Whether, of these, the one behind the heads has one, too.
+        feed_forward_bias: Whether those of feed-forward have them where `use_bias` gives them to
+            all.
         scale_attention: Whether attention scores are divided by √key_dim.
         attention_soft_cap: What bounds these scores s, as attention_soft_cap · tanh(s /
             attention_soft_cap), before masks and biases (Gemma 2); None for no bound.
@@ -114,6 +118,9 @@ class BlockOptions:
     norm_kind: NormKind = "layer_norm"
     gated_feed_forward: bool = False
     use_bias: bool = True
+    attention_bias: bool = True
+    attention_output_bias: bool = True
+    feed_forward_bias: bool = True
     scale_attention: bool = True
     attention_soft_cap: float | None = None
     additive_attention: bool = False
@@ -139,7 +146,8 @@ class BlockOptions:
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self._default_head_width(name))
-        check_flag("query_key_norm", self.query_key_norm)
+        for name in ("use_bias", "attention_bias", "feed_forward_bias", "query_key_norm"):
+            check_flag(name, getattr(self, name))
         check_flag("relative_per_block", self.relative_per_block)
         if self.relative_per_block and self.relative_buckets is None:
             raise ValueError("relative_per_block needs relative_buckets, got None.")
@@ -206,7 +214,8 @@ class BlockOptions:
             value_dim=self.value_dim,
             num_key_value_heads=self.key_value_heads,
             dropout=self.attention_dropout,
-            use_bias=self.use_bias,
+            use_bias=self.use_bias and self.attention_bias,
+            output_bias=self.attention_output_bias,
             scale=self.scale_attention,
             soft_cap=self.attention_soft_cap,
             additive=self.additive_attention,
@@ -228,7 +237,7 @@ class BlockOptions:
                 activation=self.activation,
                 dropout=self.activation_dropout,
                 gated=self.gated_feed_forward,
-                use_bias=self.use_bias,
+                use_bias=self.use_bias and self.feed_forward_bias,
             ),
             norm=norm,
             dropout=self.dropout,

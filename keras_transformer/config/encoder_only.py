@@ -41,8 +41,6 @@ class EncoderConfig(SingleStackConfig):
         num_token_types: Number of token types, BERT's segments; 0 for none.
         relative_segments: Whether token types are no part of embeddings, and scores of attention
             read whether query and key have the same (XLNet).
-        attention_bias: Whether attention's projections have biases where `use_bias` gives them to
-            all linear layers; XLNet's have none.
         embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
             `model_dim` (Lan et al. 2019, ALBERT), and of what the head for masked tokens multiplies
             by their matrix; None for `model_dim` without such a layer.
@@ -130,7 +128,6 @@ class EncoderConfig(SingleStackConfig):
     layer_norm_epsilon: float = 1e-12
     num_token_types: int = 2
     relative_segments: bool = False
-    attention_bias: bool = True
     embedding_norm: bool = True
     embedding_dim: int | None = None
     features: tuple[FeatureConfig, ...] = ()
@@ -157,7 +154,6 @@ class EncoderConfig(SingleStackConfig):
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
         check_flag("relative_segments", self.relative_segments)
-        check_flag("attention_bias", self.attention_bias)
         if self.relative_segments and self.num_token_types < 2:
             raise ValueError(
                 "relative_segments are of two token types or more, got "
@@ -298,9 +294,8 @@ class EncoderConfig(SingleStackConfig):
 
     def _with_own_attention(self, block: BlockConfig) -> BlockConfig:
         own: Any = block.own
-        use_bias = own.use_bias and self.attention_bias
-        fields = {"relative_segments": self.relative_segments, "use_bias": use_bias}
-        return dataclasses.replace(block, own=dataclasses.replace(own, **fields))
+        own = dataclasses.replace(own, relative_segments=self.relative_segments)
+        return dataclasses.replace(block, own=own)
 
     def embedding_parameters(self) -> int:
         """Returns the number of trainable scalars beside the matrix of tokens."""

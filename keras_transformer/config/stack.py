@@ -114,6 +114,7 @@ class AttentionConfig:
             (Ainslie et al. 2023); `num_heads` if None.
         dropout: Probability of dropping an attention weight.
         use_bias: Whether the projections have biases.
+        output_bias: Whether that of the outputs has one, too, if `use_bias`.
         scale: Whether scores are divided by √d_k.
         soft_cap: What bounds the scaled scores s, as soft_cap · tanh(s / soft_cap), before anything
             is added to them (Gemma 2); None for no bound.
@@ -141,6 +142,7 @@ class AttentionConfig:
     num_key_value_heads: int = None  # type: ignore[assignment]
     dropout: float = 0.0
     use_bias: bool = True
+    output_bias: bool = True
     scale: bool = True
     soft_cap: float | None = None
     additive: bool = False
@@ -166,6 +168,7 @@ class AttentionConfig:
             )
         check_rate("attention_dropout", self.dropout)
         check_flag("use_bias", self.use_bias)
+        check_flag("attention_output_bias", self.output_bias)
         check_flag("scale_attention", self.scale)
         check_soft_cap("attention_soft_cap", self.soft_cap)
         check_flag("additive_attention", self.additive)
@@ -198,7 +201,7 @@ class AttentionConfig:
         norms = 0 if norm is None else 2 * norm.parameter_count(self.key_dim)
         queries, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
         heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
-        biases = self.use_bias * (heads + model_dim)
+        biases = self.use_bias * (heads + self.output_bias * model_dim)
         distances = self.relative_sinusoids * (model_dim + 2) * queries
         segments = self.relative_segments * 3 * queries
         vectors = self.additive * queries

@@ -74,7 +74,7 @@ class MultiHeadAttention(Configured):
         for name, (input_shape, width) in widths.items():
             linear = Dense(
                 width,
-                use_bias=self.config.use_bias,
+                use_bias=self.config.use_bias and (name != "output" or self.config.output_bias),
                 kernel_initializer=linear_initializer(),
                 dtype=self.dtype_policy,
                 name=name,

@@ -58,6 +58,7 @@ TRANSFORMERS: list[dict[str, Any]] = [
     {"share_embeddings": "none", "target_vocab_size": 19, "key_dim": 5, "value_dim": 2},
     {"norm": "pre", "num_encoder_layers": 1, "num_decoder_layers": 3, "num_heads": 2},
     {"norm_kind": "rms_norm", "gated_feed_forward": True, "use_bias": False, "norm": "pre"},
+    {"attention_output_bias": False, "feed_forward_bias": False},
     {"num_heads": 6, "num_key_value_heads": 2, "key_dim": 4, "scale_attention": False},
     {
         "num_heads": 6,

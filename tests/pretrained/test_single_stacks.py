@@ -38,7 +38,9 @@ CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feeling
 DECODERS = (
     "gpt2",
     "llama",
+    "llama3",
     "llama_sentencepiece",
+    "qwen2",
     "qwen3",
     "gemma",
     "gemma2",

@@ -24,7 +24,9 @@ from tools.oracles.vocabularies import (
     BART_SPECIAL,
     albert_pieces,
     byte_level,
+    llama3_bytes,
     mpnet_wordpiece,
+    qwen_bytes,
     train_pieces,
     wordpiece,
 )
@@ -95,7 +97,11 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
     else:
         ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
         tokenizer = byte_level(texts, BYTE_LEVEL, ["<|endoftext|>"], **ends)
-        model = gpt2(tokenizer) if name == "gpt2" else llama(name, tokenizer, 0, 0)
+        bos = eos = 0
+        if name in TOKENS:
+            tokenizer = TOKENS[name](texts, BYTE_LEVEL)
+            bos, eos = len(tokenizer) - 3, tokenizer.eos_token_id
+        model = gpt2(tokenizer) if name == "gpt2" else llama(name, tokenizer, bos, eos)
     tokenizer.save_pretrained(path)
     return model, tokenizer
 
@@ -112,6 +118,8 @@ def gpt2(tokenizer: Any) -> Any:
 # Decoders of Llama's form: the beginning of their classes' names, and what they need beside sizes.
 OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {}),
+    "llama3": ("Llama", {"attention_bias": True, "mlp_bias": True}),
+    "qwen2": ("Qwen2", {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
@@ -142,6 +150,11 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
+
+
+# Vocabularies of those that have not GPT-2's; the first of three names behind the pieces begins
+# texts.
+TOKENS = {"llama3": llama3_bytes, "qwen2": qwen_bytes}
 
 
 def llama(name: str, tokenizer: Any, bos: int, eos: int) -> Any:
@@ -222,7 +235,8 @@ NAMES = (*ENCODERS, *CLASSIFIERS, "xlm_roberta", *DECODERS)
 def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) -> dict[str, Any]:
     """Returns what a model and its tokenizer make of texts, and of strings the ids."""
     texts = pairs(GIVEN, start=TRAINING)[0]
-    ids = [tokenizer(text)["input_ids"] for text in texts]
+    is_alone = name not in DECODERS
+    ids = [tokenizer(text, add_special_tokens=is_alone)["input_ids"] for text in texts]
     found: dict[str, Any] = {"texts": texts, "ids": ids, "hostile": list(strings)}
     found["hostile_ids"] = [
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in found["hostile"]

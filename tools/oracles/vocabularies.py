@@ -9,6 +9,7 @@ from typing import Any
 import sentencepiece
 import transformers
 from tokenizers import (
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -19,6 +20,11 @@ from tokenizers import (
 )
 
 FAIRSEQ_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+# What Qwen's pieces lie within; Llama 3's hold up to three digits.
+QWEN_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 # Of BART and RoBERTa.
 BART_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 BART_NAMES = {
@@ -121,3 +127,44 @@ def byte_level(texts: list[str], size: int, special: list[str], **named: str) ->
             ("</s>", 2), ("<s>", 0), add_prefix_space=False
         )
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
+
+
+def qwen_bytes(texts: list[str], size: int) -> Any:
+    """Trains Qwen's kind of vocabulary: composed characters, digits one by one, and names of roles
+    behind its pieces.
+    """
+    made = Tokenizer(models.BPE())
+    made.normalizer = normalizers.NFC()
+    train_bytes(made, texts, size, QWEN_WORDS)
+    made.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
+    ends = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **ends)
+
+
+def llama3_bytes(texts: list[str], size: int) -> Any:
+    """Trains Llama 3's kind of vocabulary: words that are pieces are never split."""
+    made = Tokenizer(models.BPE(ignore_merges=True))
+    train_bytes(made, texts, size, QWEN_WORDS.replace(r"|\p{N}|", r"|\p{N}{1,3}|"))
+    made.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"])
+    begin = "<|begin_of_text|>"
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{begin} $A", special_tokens=[(begin, made.token_to_id(begin))]
+    )
+    ends = {"bos_token": begin, "eos_token": "<|end_of_text|>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **ends)
+
+
+def train_bytes(made: Any, texts: list[str], size: int, words: str) -> None:
+    """Trains byte-level BPE within what a regular expression finds."""
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(words), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False),
+    )

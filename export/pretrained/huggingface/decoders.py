@@ -96,8 +96,8 @@ def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
         "rope_parameters": rotary,
         "rope_theta": config.rotary_base,
         "sliding_window": config.window,
-        "attention_bias": False,
-        "mlp_bias": False,
+        "attention_bias": config.use_bias and config.attention_bias,
+        "mlp_bias": config.use_bias and config.feed_forward_bias,
         "attention_dropout": config.attention_dropout,
         "tie_word_embeddings": config.tied_head,
         **_special_ids(config),
@@ -200,7 +200,16 @@ def of_llama(
 
 DECODERS = (
     GPT2,
-    of_llama("LlamaForCausalLM", "llama"),
+    of_llama(
+        "LlamaForCausalLM", "llama", use_bias=None, attention_bias=None, feed_forward_bias=None
+    ),
     of_llama("MistralForCausalLM", "mistral", window=None),
+    of_llama(
+        "Qwen2ForCausalLM",
+        "qwen2",
+        use_bias=(True,),
+        attention_output_bias=(False,),
+        feed_forward_bias=(False,),
+    ),
     of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
 )

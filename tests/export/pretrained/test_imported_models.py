@@ -40,6 +40,8 @@ NAMES = {
     "stacks/gpt2": "GPT2LMHeadModel",
     "stacks/llama": "LlamaForCausalLM",
     "stacks/llama_sentencepiece": "LlamaForCausalLM",
+    "stacks/llama3": "LlamaForCausalLM",
+    "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",

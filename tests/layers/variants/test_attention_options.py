@@ -27,6 +27,7 @@ OPTIONS: list[dict[str, Any]] = [
         "query_key_norm": NormConfig(kind="rms_norm"),
         "rotary": RotaryConfig(base=50.0),
     },
+    {"output_bias": False},
     {"window": 2},
     {"soft_cap": 0.5},
     {"soft_cap": 0.7, "scale": False, "num_key_value_heads": 2, "window": 2},

@@ -15,7 +15,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: {"relative_sinusoids", "farthest_distance", "relative_segments"},
-    EncoderConfig: {"relative_segments", "attention_bias"},
+    EncoderConfig: {"relative_segments"},
     # What is remembered is what caches hold; how far it reaches is a window.
     DecoderConfig: {"memory_length"},
 }

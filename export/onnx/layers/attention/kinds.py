@@ -21,6 +21,7 @@ HOLDS: dict[type, set[str]] = {
         "num_key_value_heads",
         "dropout",
         "use_bias",
+        "output_bias",
         "scale",
         "soft_cap",
     },

@@ -1,5 +1,5 @@
-"""Llama (Touvron et al. 2023), and Mistral (Jiang et al. 2023) and Qwen 3 (Yang et al. 2025), which
-share its form.
+"""Llama (Touvron et al. 2023), and Mistral (Jiang et al. 2023), Qwen 2 (Yang et al. 2024) and
+Qwen 3 (Yang et al. 2025), which share its form.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,14 +33,12 @@ _NORMS = {
 
 def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Llama, or of a model that differs by its sizes only."""
-    fields.require(attention_bias=False, mlp_bias=False, sliding_window=None)
-    if any(name.endswith("q_proj.bias") for name in tensors):
-        raise ImportRefusedError(
-            f"{fields.path} is of a model whose queries, keys and values alone have biases: it is "
-            "not supported."
-        )
+    fields.require(sliding_window=None)
     heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
     head_dim = fields.integer("head_dim", width // heads)
+    attention_bias, feed_forward_bias = (
+        fields.flag(name, False) for name in ("attention_bias", "mlp_bias")
+    )
     return DecoderConfig(
         vocab_size=rows(fields, special_ids),
         model_dim=width,
@@ -57,7 +55,9 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
         gated_feed_forward=True,
         norm_kind="rms_norm",
         layer_norm_epsilon=fields.number("rms_norm_eps", 1e-6),
-        use_bias=False,
+        use_bias=attention_bias or feed_forward_bias,
+        attention_bias=attention_bias or not feed_forward_bias,
+        feed_forward_bias=feed_forward_bias or not attention_bias,
         dropout=0.0,
         attention_dropout=fields.number("attention_dropout", 0.0),
         tied_head=fields.flag("tie_word_embeddings", False) and is_tied(tensors, _EMBEDDINGS),
@@ -77,6 +77,13 @@ def rotary_base(fields: Fields) -> float:
             "supported."
         )
     return float(rope.number("rope_theta", fields.number("rope_theta", 10_000.0)))
+
+
+def qwen2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
+    """Returns the config of a Qwen 2, a Llama whose queries, keys and values alone have biases."""
+    fields.require(use_sliding_window=False)
+    given = changed(fields, sliding_window=None, attention_bias=True)
+    return replace(llama_config(given, special_ids, tensors), attention_output_bias=False)
 
 
 def qwen3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
@@ -137,6 +144,7 @@ LLAMA = SingleStack(
 # By `model_type`.
 LLAMAS = {
     "llama": LLAMA,
+    "qwen2": replace(LLAMA, config=qwen2_config, defaults={}),
     "qwen3": replace(LLAMA, config=qwen3_config, defaults={"head_dim": 128}),
     "mistral": replace(
         LLAMA,
