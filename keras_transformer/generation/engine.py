@@ -166,8 +166,17 @@ def check_prompts(
     prompts: IdRows,
     options: SearchOptions,
     phrases: Sequence[Phrases] = (),
+    starts: Sequence[int] = (),
 ) -> CheckedPrompts:
     """Checks what a search is asked for.
+
+    Args:
+        config: The model's config.
+        prompts: Ids of each prompt.
+        options: The search's options.
+        phrases: What the new tokens of each row must hold; empty for nothing.
+        starts: The token before each prompt, which then may hold special ids; empty for the model's
+            own.
 
     Raises:
         NoRoomError: A prompt leaves no room for `min_length` new tokens.
@@ -179,8 +188,10 @@ def check_prompts(
     check_token_ids(options, config.vocab_size, special_ids)
     rows = [[int(token) for token in prompt] for prompt in prompts]
     check_texts_fit(config, rows)
+    check_vocabulary([starts], config.vocab_size, None)
     for number, row in enumerate(rows):
-        check_text_ids(row, special_ids, special_ids.decoder_start, f"prompt {number}")
+        if not starts:
+            check_text_ids(row, special_ids, special_ids.decoder_start, f"prompt {number}")
         if positions is not None and len(row) + options.min_length > positions:
             raise NoRoomError(number, len(row), options, positions)
     limits = [len(row) + options.max_length for row in rows]

@@ -57,6 +57,7 @@ class DecodedRows:
         limits: Most tokens of each row, prefix and eos included.
         sources: Ids of each row's source; None for decoders alone.
         phrases: What each row must hold; empty for nothing in any.
+        starts: The token before each prefix; empty for the model's own.
     """
 
     options: SearchOptions
@@ -64,6 +65,7 @@ class DecodedRows:
     limits: Sequence[int]
     sources: IdRows | None = None
     phrases: Sequence[Phrases] = ()
+    starts: Sequence[int] = ()
 
     @property
     def filled(self) -> list[int]:
@@ -80,6 +82,7 @@ class DecodedRows:
             limits=[self.limits[place] for place in places],
             sources=None if self.sources is None else [self.sources[place] for place in places],
             phrases=phrases if any(phrases) else (),
+            starts=[self.starts[place] for place in places] if self.starts else (),
         )
 
     @property
@@ -272,6 +275,7 @@ class DecoderEngine:
             stops=stops,
             sources=[] if rows.sources is None else [rows.sources[place] for place in places],
             phrases=[rows.phrases[place] for place in places] if rows.phrases else [],
+            starts=[rows.starts[place] for place in places] if rows.starts else (),
         )
 
     @contextmanager

@@ -48,23 +48,35 @@ class OnnxGenerationEngine(DecoderEngine):
         with_scores: bool = True,
         stops: Stops | None = None,
         phrases: Sequence[Phrases] = (),
+        starts: Sequence[int] = (),
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
+
+        Args:
+            prompts: As there.
+            options: As there.
+            with_scores: As there.
+            stops: As there.
+            phrases: As there.
+            starts: The token that each row begins with, before its prompt, which then may hold any
+                ids; empty for the model's own.
 
         Raises:
             ValueError: A prompt or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        return self._search(self._checked(prompts, options, phrases), with_scores, stops)
+        return self._search(self._checked(prompts, options, phrases, starts), with_scores, stops)
 
-    def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
-        """As `GenerationEngine.stream`.
+    def stream(
+        self, prompt: Sequence[int], options: SearchOptions, starts: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """As `GenerationEngine.stream`, and `starts` as for `search`.
 
         Raises:
             ValueError: A prompt or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        return self._stream(self._checked([prompt], options))
+        return self._stream(self._checked([prompt], options, starts=starts))
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`.
@@ -115,12 +127,17 @@ class OnnxGenerationEngine(DecoderEngine):
         return np.concatenate(found), seen
 
     def _checked(
-        self, prompts: IdRows, options: SearchOptions, phrases: Sequence[Phrases] = ()
+        self,
+        prompts: IdRows,
+        options: SearchOptions,
+        phrases: Sequence[Phrases] = (),
+        starts: Sequence[int] = (),
     ) -> DecodedRows:
-        checked = check_prompts(self.config, prompts, options, phrases)
+        checked = check_prompts(self.config, prompts, options, phrases, starts)
         return DecodedRows(
             options=options,
             prefixes=checked.prompts,
             limits=checked.limits,
             phrases=checked.phrases,
+            starts=starts,
         )

@@ -32,15 +32,22 @@ class ServingError(Exception):
         code: What kind of failure it is.
         message: What was wrong and what was expected, for the client to read; it is cut where it
             is very long, and can always be encoded.
+        param: The field of the request that was wrong, if it is one.
+
+    Attributes:
+        code: What kind of failure it is.
+        message: What was wrong and what was expected.
+        param: The field of the request that was wrong; None if it is none, or not known.
     """
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: Code, message: str, param: str | None = None) -> None:
         if len(message) > _MOST_CHARACTERS:
             message = message[:_MOST_CHARACTERS] + "…"
         message = encodable(message)
         super().__init__(message)
         self.code = code
         self.message = message
+        self.param = param
 
     @property
     def http_status(self) -> int:
@@ -48,9 +55,9 @@ class ServingError(Exception):
         return self.code.http_status
 
 
-def refusal(message: str) -> ServingError:
-    """Returns the error for a request that cannot be answered as it is."""
-    return ServingError(Code.INVALID_ARGUMENT, message)
+def refusal(message: str, param: str | None = None) -> ServingError:
+    """Returns the error for a request that cannot be answered as it is; see `ServingError`."""
+    return ServingError(Code.INVALID_ARGUMENT, message, param)
 
 
 def encodable(text: str) -> str:

@@ -210,6 +210,7 @@ class SearchRequest:
         stops: What ends texts beside eos; None for nothing.
         sources: Ids of each sentence's source, whose slots its translation has; empty for none.
         phrases: What each output must hold, as `check_phrases` returns it; empty for nothing.
+        starts: The token before each prefix; empty for the model's own.
     """
 
     options: SearchOptions
@@ -226,6 +227,7 @@ class SearchRequest:
     stops: Stops | None = None
     sources: Sequence[Sequence[int]] = ()
     phrases: Sequence[Phrases] = ()
+    starts: Sequence[int] = ()
 
     @property
     def open_hypotheses(self) -> int:
@@ -240,7 +242,7 @@ class SearchRequest:
     def first_ids(self) -> Ids:
         """Returns the decoder's next input of each sentence: `(sentences,)`."""
         if not self.begun:
-            return np.full(len(self.limits), self.special_ids.decoder_start, np.int32)
+            return self._first()
         return np.array([prefix[self.begun - 1] for prefix in self.prefixes], np.int32)
 
     def first_totals(self) -> Values:
@@ -252,8 +254,11 @@ class SearchRequest:
 
     def begun_ids(self) -> Ids:
         """Returns what the decoder reads before `first_ids`, if anything: `(sentences, begun)`."""
-        start = np.full((len(self.limits), 1), self.special_ids.decoder_start, np.int32)
-        return np.concatenate([start, self.history()[:, :-1]], axis=1)
+        return np.concatenate([self._first()[:, None], self.history()[:, :-1]], axis=1)
+
+    def _first(self) -> Ids:
+        starts = self.starts or [self.special_ids.decoder_start] * len(self.limits)
+        return np.array(starts, np.int32)
 
     def history(self) -> Ids:
         """Returns the ids that the decoder has read, and its next one: `(sentences, begun)`."""

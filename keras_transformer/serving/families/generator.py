@@ -18,10 +18,12 @@ from keras_transformer.artefact.signatures import (
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
+from keras_transformer.runtime.prompts import PromptContinuer
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions, search_options
 from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.families.completions import Completions
 from keras_transformer.serving.models.inputs import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import Outputs, floats, grids, scores, strings
 from keras_transformer.serving.models.rows import (
@@ -90,6 +92,7 @@ class ServedGenerator:
         signatures: What requests may call, by name.
         graphs: Which of the artefact's graphs run, and why.
         full_answer: The signature, and its output, that give the whole of a streamed answer.
+        completions: What completes prompts of texts, ids or chats.
 
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
@@ -118,6 +121,13 @@ class ServedGenerator:
         # What is shorter leaves room for the shortest continuation that may be returned.
         shortest = dataclasses.replace(search, max_length=max(1, search.min_length))
         self._longest_prompt = self._generator.longest_prompt(shortest)
+        [text_ids] = self._generator.text_ids
+        self.completions = Completions(
+            PromptContinuer(self._generator.engine, text_ids),
+            search,
+            self._generator.search,
+            self._longest_prompt,
+        )
         declared = generator_text_signatures(AnswerSizes(max_length=search.max_length))
         # The rows of all requests are texts.
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}

@@ -20,6 +20,7 @@ from keras_transformer.serving.http.exchange import (
 from keras_transformer.serving.http.front.access import Access, HostNames
 from keras_transformer.serving.http.judge import judge_routes
 from keras_transformer.serving.http.live import live_routes
+from keras_transformer.serving.http.openai.routes import openai_routes
 from keras_transformer.serving.http.openapi import describe
 from keras_transformer.serving.http.page import page_routes
 from keras_transformer.serving.http.predict import Predict, PredictFirst
@@ -60,6 +61,7 @@ def build_app(
             *rest_routes(service, bodies),
             *live_routes(service, bodies),
             *judge_routes(service, bodies),
+            *openai_routes(service, bodies),
             *_operations(service, options),
             *page_routes(names),
         ],

@@ -8,7 +8,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.error_forms import error_form
 from keras_transformer.serving.models.service import Service
 
 TIMEOUT_HEADER = "x-request-timeout"
@@ -194,8 +195,37 @@ async def send_json(send: Send, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def error_response(error: ServingError) -> Response:
-    """Returns an error as TensorFlow Serving's JSON."""
+class ErrorResponse(Response):
+    """An error as JSON, in the form of the API whose path is asked for.
+
+    Args:
+        status: The HTTP status.
+        message: What was wrong and what was expected.
+        code: What kind of failure it is; None for a path or method that there is none of.
+        param: The field that was wrong, if it is one.
+        headers: Headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: Code | None = None,
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status_code=status, headers=headers)
+        self._given, self._error = headers, (message, code, param)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        path = scope["path"].removeprefix(scope["root_path"])
+        body = error_form(path, self.status_code, *self._error)
+        await JsonResponse(body, self.status_code, self._given)(scope, receive, send)
+
+
+def error_response(error: ServingError) -> ErrorResponse:
+    """Returns an error as JSON."""
     headers = {}
     if error.code is Code.RESOURCE_EXHAUSTED:
         headers["Retry-After"] = _RETRY_SECONDS
@@ -203,26 +233,25 @@ def error_response(error: ServingError) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, BodyTooLateError):
         headers["Connection"] = "close"
-    status = error.http_status
-    return JsonResponse({"error": error.message}, status_code=status, headers=headers)
+    return ErrorResponse(error.http_status, error.message, error.code, error.param, headers)
 
 
-async def answer_serving_error(_: Request, error: Exception) -> Response:
+async def answer_serving_error(_: Request, error: Exception) -> ErrorResponse:
     """Answers a `ServingError` raised by one of the framework's routes."""
     if not isinstance(error, ServingError):
         raise error
     return error_response(error)
 
 
-async def answer_http_error(request: Request, error: Exception) -> Response:
+async def answer_http_error(request: Request, error: Exception) -> ErrorResponse:
     """Answers the framework's own errors (unknown paths, wrong methods) in the same shape."""
     if not isinstance(error, HTTPException):
         raise error
     asked = f"{request.method} {request.url.path}"
     message = {404: f"No such path: {asked}", 405: f"Wrong method: {asked}"}
-    return JsonResponse(
-        {"error": message.get(error.status_code, error.detail)},
-        status_code=error.status_code,
+    return ErrorResponse(
+        error.status_code,
+        message.get(error.status_code, error.detail),
         headers=error.headers,
     )
 

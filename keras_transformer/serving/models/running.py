@@ -17,6 +17,8 @@ from keras_transformer.serving.models.served import Explaining, Run, Served, Str
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.sentences import Passage, gap_before
 
+# Takes a row and what each piece of its answer is given to, until that returns False.
+Stream = Callable[[Any, Callable[[Any], bool]], None]
 # Texts of more bytes are tokenized in a thread: in the event loop they would delay all others.
 _LONG_BYTES = 1 << 15
 
@@ -61,10 +63,24 @@ class RequestReader:
         ]
         if self._journal.log_text:
             entry.texts = [text.decode(errors="replace") for text in texts]
-        if sum(map(len, texts)) > _LONG_BYTES:
-            request = await before(until, asyncio.to_thread(model.read, signature, inputs))
+        read = partial(model.read, signature, inputs)
+        return await self._read(read, sum(map(len, texts)), entry, until)
+
+    async def rows(
+        self, read: Callable[[], Request], texts: Sequence[str], entry: JournalEntry, until: float
+    ) -> Request:
+        """Returns what `read` makes of texts; arguments as for `Service.run`."""
+        if self._journal.log_text:
+            entry.texts = texts
+        return await self._read(read, sum(map(len, texts)), entry, until)
+
+    async def _read(
+        self, read: Callable[[], Request], size: int, entry: JournalEntry, until: float
+    ) -> Request:
+        if size > _LONG_BYTES:
+            request = await before(until, asyncio.to_thread(read))
         else:
-            request = model.read(signature, inputs)
+            request = read()
         entry.cuts = request.cuts
         self._count(entry, len(request.rows))
         return request
@@ -114,26 +130,26 @@ async def run_rows(
 
 
 async def stream_row(
-    loaded: LoadedVersion, model: Streaming, row: Any, entry: JournalEntry, until: float
-) -> AsyncGenerator[str, None]:
+    loaded: LoadedVersion, stream: Stream, row: Any, entry: JournalEntry, until: float
+) -> AsyncGenerator[Any, None]:
     """Yields a row's greedy answer piece by piece.
 
     Args:
         loaded: The version that answers.
-        model: The same version's model.
+        stream: Emits the pieces of a row's answer; of the same version's model.
         row: The row.
         entry: The request's entry in the journal.
         until: The event loop's time at which the request is given up.
     """
-    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    pieces: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     is_wanted = True
 
-    def emit(piece: str) -> bool:
+    def emit(piece: Any) -> bool:
         loop.call_soon_threadsafe(pieces.put_nowait, piece)
         return is_wanted
 
-    run = partial(_stream_all, model, emit)
+    run = partial(_stream_all, stream, emit)
     task = loop.create_task(run_rows(loaded, run, [row], entry))
     task.add_done_callback(lambda _: pieces.put_nowait(None))
     try:
@@ -177,7 +193,7 @@ async def before(until: float, awaited: Awaitable[Any]) -> Any:
         return await awaited
 
 
-def _stream_all(model: Streaming, emit: Callable[[str], bool], rows: Sequence[Any]) -> list[None]:
+def _stream_all(stream: Stream, emit: Callable[[Any], bool], rows: Sequence[Any]) -> list[None]:
     for row in rows:
-        model.stream(row, emit)
+        stream(row, emit)
     return [None] * len(rows)

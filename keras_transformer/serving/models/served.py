@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.families.completions import Completions
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.rows import Arrays, Request
 
@@ -119,6 +120,16 @@ class Streaming(Protocol):
 
 
 @runtime_checkable
+class Completing(Protocol):
+    """A `Served` that completes prompts."""
+
+    @property
+    def completions(self) -> Completions:
+        """What completes prompts."""
+        ...
+
+
+@runtime_checkable
 class Explaining(Protocol):
     """A `Served` that can show the attention of its answers."""
 
@@ -146,6 +157,13 @@ def streaming(name: str, model: Served) -> Streaming:
     if not isinstance(model, Streaming):
         raise _cannot(name, model, "stream")
     return model
+
+
+def completing(name: str, model: Served) -> Completions:
+    """Returns what completes prompts of a model; see `streaming`."""
+    if not isinstance(model, Completing):
+        raise _cannot(name, model, "complete")
+    return model.completions
 
 
 def explaining(name: str, model: Served) -> Explaining:

@@ -13,11 +13,11 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.options import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model, unused_options
-from keras_transformer.serving.journal import UNKNOWN, Journal
+from keras_transformer.serving.journal import UNKNOWN, Journal, JournalEntry
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.rows import Arrays, Own, own_of, placed
+from keras_transformer.serving.models.rows import Arrays, Own, Request, own_of, placed
 from keras_transformer.serving.models.running import (
     RequestReader,
     before,
@@ -25,7 +25,7 @@ from keras_transformer.serving.models.running import (
     stream_passage,
     stream_row,
 )
-from keras_transformer.serving.models.served import Served, Streaming, explaining, streaming
+from keras_transformer.serving.models.served import Run, Served, Streaming, explaining, streaming
 from keras_transformer.serving.models.versioning.versions import (
     Asked,
     LoadedVersion,
@@ -150,15 +150,58 @@ class Service:
             with loaded.use():
                 entry.signature = signature.name
                 request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
-                rows = request.rows
                 run = loaded.model.run(signature)
-                results = await loaded.batcher.at_once(run, rows, until) if len(rows) == 1 else None
-                if results is None:
-                    with waiting():
-                        results = await before(until, run_rows(loaded, run, rows, entry))
-                else:
-                    entry.batch = 1
+                results = await self._results(loaded, run, request.rows, entry, until, waiting)
                 return loaded.model.write(signature, request, results)
+
+    async def run(
+        self,
+        loaded: LoadedVersion,
+        name: str,
+        read: Callable[[], Request],
+        run: Run,
+        *,
+        texts: Sequence[str] = (),
+        timeout: float | None = None,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> tuple[Request, list[Any]]:
+        """Runs rows that no signature describes; returns them and their results.
+
+        Args:
+            loaded: The version that `find` returned.
+            name: What the request is called in metrics and log.
+            read: Returns the rows.
+            run: Returns a result for each row; rows are batched with others of an equal function.
+            texts: The request's texts, which may go into the log.
+            timeout: Seconds after which it gives up, at most the server's own limit.
+            waiting: As for `predict`.
+
+        Raises:
+            ServingError: There is no result.
+        """
+        with self.journal.recorded("rest", loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            with loaded.use():
+                entry.signature = name
+                request = await self._reader.rows(read, texts, entry, until)
+                rows = request.rows
+                return request, await self._results(loaded, run, rows, entry, until, waiting)
+
+    async def _results(
+        self,
+        loaded: LoadedVersion,
+        run: Run,
+        rows: Sequence[Any],
+        entry: JournalEntry,
+        until: float,
+        waiting: Callable[[], AbstractContextManager[None]],
+    ) -> list[Any]:
+        results = await loaded.batcher.at_once(run, rows, until) if len(rows) == 1 else None
+        if results is None:
+            with waiting():
+                return await before(until, run_rows(loaded, run, rows, entry))
+        entry.batch = 1
+        return results
 
     def kinds(self) -> list[Mapping[str, Signature]]:
         """Returns the signatures of every kind of model that is loaded, each kind once."""
@@ -206,7 +249,7 @@ class Service:
                     row._replace(own=placed(options, place))
                     for place, row in enumerate(request.rows)
                 ]
-                parts = (stream_row(loaded, model, row, entry, until) for row in rows)
+                parts = (stream_row(loaded, model.stream, row, entry, until) for row in rows)
                 async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
                     async for piece in pieces:
                         yield piece

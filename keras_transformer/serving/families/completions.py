@@ -1,0 +1,143 @@
+"""The completions of a served generator: prompts that are texts, ids or a chat, each with a search
+of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer
+from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.serving.errors import refusal
+
+# Fields that a model's own values count for as soon as samples are drawn.
+_OF_SAMPLES = ("temperature", "top_k", "top_p")
+
+
+class CompletionRow(NamedTuple):
+    """A prompt and its search.
+
+    Attributes:
+        prompt: The prompt.
+        max_length: Most new tokens, the end token included.
+        options: The search.
+    """
+
+    prompt: Prompt
+    max_length: int
+    options: SearchOptions
+
+
+class Completions:
+    """What completes prompts.
+
+    Args:
+        continuer: Continues prompts.
+        search: The server's search.
+        own: Fields of `SearchOptions` that the model was imported with.
+        longest: Most tokens of a prompt behind its first; None if there is no limit.
+
+    Attributes:
+        search: The server's search, of which every prompt gets one text.
+    """
+
+    def __init__(
+        self,
+        continuer: PromptContinuer,
+        search: SearchOptions,
+        own: Mapping[str, Any],
+        longest: int | None,
+    ) -> None:
+        self._continuer, self._longest = continuer, longest
+        self.search = replace(search, num_hypotheses=1)
+        self._of_samples = {name: own[name] for name in _OF_SAMPLES if name in own}
+
+    def of_texts(self, texts: Sequence[str]) -> list[Prompt]:
+        """Returns texts as prompts.
+
+        Raises:
+            ServingError: One is too long.
+        """
+        return self._fitting(self._continuer.of_texts(texts))
+
+    def of_ids(self, rows: Sequence[Sequence[int]]) -> list[Prompt]:
+        """Returns rows of ids as prompts.
+
+        Raises:
+            ServingError: One is empty, too long, or holds an id that the vocabulary lacks.
+        """
+        try:
+            return self._fitting([self._continuer.of_ids(row) for row in rows])
+        except ValueError as error:
+            raise refusal(str(error), "prompt") from error
+
+    def options(self, given: Mapping[str, Any]) -> SearchOptions:
+        """Returns the server's search with what a request gives.
+
+        Args:
+            given: Fields of `SearchOptions`; with `sample`, whether it draws.
+
+        Raises:
+            ServingError: A value is out of range, or two do not go together.
+        """
+        own = dict(given)
+        if own.get("sample"):
+            drawn = {} if self.search.sample else self._of_samples
+            own = {**drawn, **own, "beam_size": 1}
+        elif own.get("sample") is False and self.search.sample:
+            own = {**own, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": None}
+        own["max_length"] = min(
+            own.get("max_length", self.search.max_length), self.search.max_length
+        )
+        shortest = own.get("min_length", self.search.min_length)
+        own["min_length"] = min(shortest, own["max_length"])
+        try:
+            return replace(self.search, **own)
+        except (TypeError, ValueError) as error:
+            raise refusal(str(error)) from error
+
+    def rows(
+        self, prompts: Sequence[Prompt], options: SearchOptions, count: int
+    ) -> list[CompletionRow]:
+        """Returns `count` rows of each prompt side by side.
+
+        With a seed each is drawn by itself, at its place, so that its text depends on nothing else.
+        """
+        found = []
+        for place, prompt in enumerate(one for one in prompts for _ in range(count)):
+            own = options if options.seed is None else replace(options, first_place=place)
+            found.append(CompletionRow(prompt, own.max_length, own))
+        return found
+
+    def run(self, rows: Sequence[CompletionRow]) -> list[tuple[Hypothesis, Ending]]:
+        """Returns each row's text and how it ended."""
+        groups: dict[Any, list[int]] = {}
+        for place, row in enumerate(rows):
+            alone = place if row.options.seed is not None else None
+            groups.setdefault((row.options, alone), []).append(place)
+        found: dict[int, tuple[Hypothesis, Ending]] = {}
+        for places in groups.values():
+            prompts = [rows[place].prompt for place in places]
+            results = self._continuer.search(prompts, rows[places[0]].options)
+            found.update(zip(places, results, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def stream(self, row: CompletionRow, emit: Callable[[str | Ending], bool]) -> None:
+        """Emits a row's pieces, and at last its `Ending`, until `emit` returns False.
+
+        It is greedy where the row's search has beams.
+        """
+        options = replace(row.options, beam_size=1)
+        for piece in self._continuer.stream(row.prompt, options):
+            if not emit(piece):
+                return
+
+    def _fitting(self, prompts: Sequence[Prompt]) -> list[Prompt]:
+        for number, prompt in enumerate(prompts):
+            if self._longest is not None and len(prompt) - 1 > self._longest:
+                raise refusal(
+                    f"prompt {number} has {len(prompt) - 1} tokens behind its first, more than the "
+                    f"limit of {self._longest}: shorten it.",
+                    "prompt",
+                )
+        return list(prompts)

@@ -1,0 +1,99 @@
+"""The frame of a request with a body of JSON that names its model."""
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.http.exchange import BodyReader, read_timeout, until_hang_up
+from keras_transformer.serving.http.json_tensors import read_object
+from keras_transformer.serving.http.openai.fields import Fields
+from keras_transformer.serving.models.service import Service
+from keras_transformer.serving.models.versioning.versions import LoadedVersion
+
+
+class Asked:
+    """A request whose body has been read.
+
+    Args:
+        service: What answers.
+        request: The request.
+        fields: The fields of its body, `model` taken.
+        loaded: The newest version of the model that it names.
+        timeout: Seconds that the client gives it; None if it sets no limit.
+
+    Attributes:
+        service: What answers.
+        fields: The fields of its body, `model` taken.
+        loaded: The newest version of the model that it names.
+        timeout: Seconds that the client gives it; None if it sets no limit.
+        waiting: Makes a context that is cancelled when the client hangs up.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        request: Request,
+        fields: Fields,
+        loaded: LoadedVersion,
+        timeout: float | None,
+    ) -> None:
+        self.service, self.fields, self.loaded, self.timeout = service, fields, loaded, timeout
+        self.waiting = partial(until_hang_up, request.receive)
+
+    def head(self, prefix: str, kind: str) -> dict[str, Any]:
+        """Returns what answers begin with: an id of their own, their kind, when and which model."""
+        return {
+            "id": f"{prefix}-{secrets.token_hex(12)}",
+            "object": kind,
+            "created": int(time.time()),
+            "model": self.loaded.name,
+            "system_fingerprint": f"version-{self.loaded.number}",
+        }
+
+
+Answer = Callable[[Asked], Awaitable[Response]]
+
+
+def endpoint(
+    service: Service, bodies: BodyReader, answer: Answer
+) -> Callable[[Request], Awaitable[Response]]:
+    """Returns what answers requests.
+
+    Args:
+        service: What answers.
+        bodies: What reads requests.
+        answer: Answers one.
+    """
+
+    async def respond(request: Request) -> Response:
+        with service.refusals("rest", ""):
+            timeout = read_timeout(request.scope)
+            fields = Fields(read_object(await bodies.read(request.scope, request.receive)))
+            name = fields.text("model")
+        with service.refusals("rest", name or ""):
+            loaded = find_model(service, name)
+        return await answer(Asked(service, request, fields, loaded, timeout))
+
+    return respond
+
+
+def find_model(service: Service, name: str | None) -> LoadedVersion:
+    """Returns the newest version of a model, of the only one if none is named.
+
+    Raises:
+        ServingError: There is no such model, or a name is missing.
+    """
+    names = [model.name for model in service.models]
+    if name is None and len(names) == 1:
+        [name] = names
+    if name not in names:
+        wanted = "the field 'model' is missing" if name is None else f"no model {name!r} is served"
+        code = Code.INVALID_ARGUMENT if name is None else Code.NOT_FOUND
+        raise ServingError(code, f"{wanted}: name one of {', '.join(names)}.", "model")
+    return service.find(name)

@@ -1,0 +1,20 @@
+"""The routes of OpenAI's API."""
+
+from starlette.routing import Route
+
+from keras_transformer.serving.http.exchange import BodyReader
+from keras_transformer.serving.http.openai.completions import complete
+from keras_transformer.serving.http.openai.endpoint import endpoint
+from keras_transformer.serving.http.openai.models import Models
+from keras_transformer.serving.models.service import Service
+
+_ANSWERS = {"/v1/completions": complete}
+
+
+def openai_routes(service: Service, bodies: BodyReader) -> list[Route]:
+    """Returns the routes, for all models of a server."""
+    posts = [
+        Route(path, endpoint(service, bodies, answer), methods=["POST"])
+        for path, answer in _ANSWERS.items()
+    ]
+    return [Route("/v1/models", Models(service).__call__, methods=["GET"]), *posts]

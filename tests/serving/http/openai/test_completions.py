@@ -1,0 +1,102 @@
+"""`POST /v1/completions` continues prompts as `OnnxGenerator` does, asked by OpenAI's client."""
+
+from typing import Any
+
+import pytest
+
+from keras_transformer.runtime.generator import OnnxGenerator
+
+openai = pytest.importorskip("openai", reason="the package openai is not installed")
+
+PROMPTS = ["the red", "", "hello ", "a small house stands"]
+SEARCH = {"max_length": 6}
+
+
+def texts(answer: Any) -> list[str]:
+    return [choice.text for choice in answer.choices]
+
+
+def test_continues_prompts(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(model="demo", prompt=PROMPTS, max_tokens=6)
+    assert texts(answer) == generator.generate(PROMPTS, include_prompt=False, **SEARCH)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3]
+    assert answer.model == "demo" and answer.object == "text_completion"
+
+
+def test_echo_begins_with_the_prompt(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(model="demo", prompt="the red", max_tokens=6, echo=True)
+    assert texts(answer) == generator.generate(["the red"], **SEARCH)
+
+
+def test_ids_are_read_as_they_are(client: Any, generator: OnnxGenerator) -> None:
+    [ids] = generator.text_ids[0].encode(["the red"])
+    start = generator.config.special_ids.decoder_start
+    answer = client.completions.create(model="demo", prompt=[start, *ids], max_tokens=6)
+    assert texts(answer) == generator.generate(["the red"], include_prompt=False, **SEARCH)
+    assert answer.usage.prompt_tokens == len(ids) + 1
+
+
+def test_counts_tokens(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(model="demo", prompt=["the red", "a"], n=2, max_tokens=3)
+    read = sum(length + 1 for length in generator.text_lengths(["the red", "a"]))
+    assert [choice.finish_reason for choice in answer.choices] == ["length"] * 4
+    assert answer.usage.prompt_tokens == read
+    assert answer.usage.completion_tokens == 12
+    assert answer.usage.total_tokens == read + 12
+
+
+def test_a_seed_gives_the_same_texts_again(client: Any) -> None:
+    asked = {"model": "demo", "prompt": PROMPTS[:2], "n": 3, "seed": -7, "max_tokens": 9}
+    once, again = (texts(client.completions.create(**asked)) for _ in range(2))
+    assert once == again and len(set(once)) > 2
+
+
+def test_a_stop_ends_a_text(client: Any, generator: OnnxGenerator) -> None:
+    [whole] = generator.generate(["the red"], include_prompt=False, max_length=9)
+    stop = whole[3:6]
+    answer = client.completions.create(model="demo", prompt="the red", stop=stop, max_tokens=9)
+    [choice] = answer.choices
+    assert choice.text == whole[: whole.index(stop)] and choice.finish_reason == "stop"
+
+
+def test_a_temperature_of_0_is_greedy(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(
+        model="demo", prompt="the red", temperature=0, top_p=0.5, seed=3, max_tokens=6
+    )
+    assert texts(answer) == generator.generate(["the red"], include_prompt=False, **SEARCH)
+
+
+def test_what_changes_no_answer_is_ignored(client: Any) -> None:
+    answer = client.completions.create(
+        model="demo", prompt="a", max_tokens=1, user="me", logit_bias={}, presence_penalty=0
+    )
+    assert len(answer.choices) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "param", "message"),
+    [
+        ({"max_tokens": 0}, "max_tokens", "an integer from 1 to 2147483648, got 0"),
+        ({"temperature": 3}, "temperature", "a number from 0 to 2, got 3"),
+        ({"top_p": 0}, "top_p", "above 0"),
+        ({"n": True}, "n", "an integer from 1 to 128, got True"),
+        ({"stop": [1]}, "stop", "a string, got 1"),
+        ({"prompt": [[]]}, "prompt", "a string"),
+        ({"prompt": [1, 99]}, "prompt", "must lie in 0 to 59, got 99"),
+        ({"prompt": "the river " * 30}, "prompt", "more than the limit of"),
+        ({"suffix": "b"}, "suffix", "suffix is not supported"),
+        ({"extra_body": {"beams": 3}}, "beams", "unknown field 'beams'"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(
+    client: Any, given: dict[str, Any], param: str, message: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=message) as caught:
+        client.completions.create(**{"model": "demo", "prompt": "a", **given})
+    assert caught.value.param == param
+    assert caught.value.type == "invalid_request_error"
+
+
+def test_an_unknown_model_is_named(client: Any) -> None:
+    with pytest.raises(openai.NotFoundError, match="no model 'gpt' is served: name one of demo"):
+        client.completions.create(model="gpt", prompt="a")
