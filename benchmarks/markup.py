@@ -11,8 +11,6 @@ what people do by hand, numbers in the place of tags.
 
 import argparse
 import dataclasses
-import itertools
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,7 +20,8 @@ from statistics import median
 import sacrebleu
 from driver import count, figures, in_turns, parser_of, publish, table, tell
 from speed.machine import describe_machine
-from tagged.fragments import TAG, Fragment, fragments, is_nested, is_whole, places, without_tags
+from tagged.fragments import Fragment, fragments, is_nested, is_whole, places, without_tags
+from tagged.numbers import by_numbers
 from tagged.word_links import word_links
 
 from keras_transformer import read_parallel
@@ -30,7 +29,6 @@ from keras_transformer.export import OnnxTranslator
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
 _PACKAGES = ("onnxruntime", "numpy", "sentencepiece")
-_FIRST_NUMBER = 1001
 Translate = Callable[[list[str]], list[str]]
 
 
@@ -65,25 +63,6 @@ def judge(tagged: Sequence[Fragment], found: Sequence[str], references: Sequence
         len(right),
         sacrebleu.corpus_bleu(texts, [references]).score,
     )
-
-
-def by_numbers(texts: Sequence[str], translate: Translate) -> list[str]:
-    """Translates texts with numbers in the place of their tags."""
-    tags = [TAG.findall(text) for text in texts]
-    return [
-        _with_tags(text, own)
-        for text, own in zip(translate(list(map(_numbered, texts))), tags, strict=True)
-    ]
-
-
-def _numbered(text: str) -> str:
-    numbers = itertools.count(_FIRST_NUMBER)
-    return " ".join(TAG.sub(lambda _: f" {next(numbers)} ", text).split())
-
-
-def _with_tags(text: str, tags: Sequence[str]) -> str:
-    known = dict(zip(map(str, itertools.count(_FIRST_NUMBER)), tags, strict=False))
-    return re.sub(r" ?(\d+) ?", lambda found: known.get(found[1], found[0]), text)
 
 
 def speed(

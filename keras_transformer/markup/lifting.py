@@ -9,7 +9,16 @@ from typing import Any, cast
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.markup.nesting import arguments, mended, partners
-from keras_transformer.markup.profiles import ACCELERATORS, BREAK, PART, TERM, Profile, pattern_of
+from keras_transformer.markup.profiles import (
+    ACCELERATORS,
+    BREAK,
+    MADE_UP,
+    PART,
+    TERM,
+    Profile,
+    kind_of,
+    pattern_of,
+)
 from keras_transformer.markup.spans import Span, around, find_spans
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, Required, TokenAlignment
@@ -19,6 +28,8 @@ _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 _SLOT = re.compile(f"([{SLOTS[0]}-{SLOTS[-1]}])")
 # Scripts that write no spaces, from Thai to Chinese, need none beside a term.
 _WORD = re.compile(r"[^\W\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# No text holds it.
+_STRAY = "\0"
 _ENDS_IN_WORD = re.compile(rf"{_WORD.pattern}\Z")
 
 
@@ -32,13 +43,15 @@ class LiftedText:
         more: The spans for which there was no slot; they are in `text`.
         gaps: The text before each span that has a slot and behind the last one.
         accelerators: The characters that may mark a keyboard accelerator.
+        pattern: What finds spans.
     """
 
     text: str
     spans: Sequence[Span]
     more: Sequence[Span]
     gaps: Sequence[str]
-    accelerators: str = ""
+    accelerators: str
+    pattern: re.Pattern[str]
     needs_alignment = False
     required: Required = ()
 
@@ -54,9 +67,9 @@ class LiftedText:
         Tags that would not nest, and arguments of a format that would be read in another turn, take
         their order in the text, at the places that the translation has for them. Line breaks, and
         tags on their inner side, have the spaces beside them that they have in the text. A term is
-        no part of a word.
+        no part of a word. Tags and placeholders that the model has made up are taken out.
         """
-        said = _SLOT.split(translation)
+        said = _SLOT.split(self._without_strays(translation))
         order = [_NUMBERS[slot] for slot in said[1::2]]
         if not all(number < len(self.spans) for number in order):
             return translation
@@ -90,12 +103,27 @@ class LiftedText:
         return re.sub(spans, lambda found: (left[found[0]] or [found[0]]).pop(0), translation)
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
-        """Returns whether a translation of `text` has every span once, in an order that holds."""
+        """Returns whether a translation of `text` has every span once, in an order that holds, and
+        none that the text lacks.
+        """
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
+        is_once &= self._without_strays(translation) == translation
         more = Counter(one.written for one in self.more)
         others = all(translation.count(text) >= count for text, count in more.items())
         return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
+
+    def _without_strays(self, translation: str) -> str:
+        """Returns a translation without the tags and placeholders that `text` has not as text."""
+        left = Counter(one[0] for one in self.pattern.finditer(self.text))
+
+        def kept(found: re.Match[str]) -> str:
+            left[found[0]] -= 1
+            is_stray = kind_of(found) in MADE_UP and left[found[0]] < 0
+            return _STRAY if is_stray else found[0]
+
+        # With the space before it.
+        return re.sub(f" ?{_STRAY}", "", self.pattern.sub(kept, translation))
 
     @cached_property
     def _pairs(self) -> dict[int, int]:
@@ -152,7 +180,8 @@ def lift(
     gaps = around(text, spans)
     slots = [*SLOTS[: len(spans)], ""]
     lifted = "".join(gap + slot for gap, slot in zip(gaps, slots, strict=True))
-    return LiftedText(lifted, spans, more, gaps, ACCELERATORS.get(profile, ""))
+    marks, pattern = ACCELERATORS.get(profile, ""), pattern_of(profile, tuple(own))
+    return LiftedText(lifted, spans, more, gaps, marks, pattern)
 
 
 def lifter(

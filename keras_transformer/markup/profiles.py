@@ -54,6 +54,8 @@ _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
     "icu": (_BRACES, _ESCAPES),
     "plain": (),
 }
+# Kinds that a program or a parser acts on, and that none writes into a text by itself.
+MADE_UP = frozenset({TAG, "printf", "qt", "braces", "variable"})
 # What marks a keyboard accelerator in the labels of programs.
 ACCELERATORS: dict[Profile, str] = {"auto": "_&", "printf": "_&", "qt": "&"}
 # Groups have other numbers in the pattern of a whole profile.
@@ -83,6 +85,11 @@ def pattern_of(
         kinds.append((TERM, glossary.pattern))
     parts = [f"(?P<{kind}_{place}>{one})" for place, (kind, one) in enumerate(kinds)]
     return re.compile("|".join(parts), re.DOTALL | re.MULTILINE)
+
+
+def kind_of(found: re.Match[str]) -> str:
+    """Returns the kind of a span that a profile's pattern has found."""
+    return str(found.lastgroup).rpartition("_")[0]
 
 
 def _check_own(expression: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_transformer.markup.profiles import PART, TERM, Profile, pattern_of
+from keras_transformer.markup.profiles import PART, TERM, Profile, kind_of, pattern_of
 from keras_transformer.markup.terms import Glossary
 
 
@@ -52,7 +52,7 @@ def find_spans(
     """
     spans = []
     for found in pattern_of(profile, tuple(own), glossary).finditer(text):
-        kind, written = str(found.lastgroup).rpartition("_")[0], found[0]
+        kind, written = kind_of(found), found[0]
         if glossary and kind == TERM:
             term = glossary.term_of(written)
             # A tag, a placeholder or an address in other letters would be another one.

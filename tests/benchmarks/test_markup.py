@@ -1,8 +1,9 @@
 """The measurement of markup: linked words, fragments with tags, judgements of translations."""
 
 import pytest
-from markup import by_numbers, judge
+from markup import judge
 from tagged.fragments import Fragment, fragments, is_nested, places
+from tagged.numbers import by_numbers
 from tagged.word_links import word_links
 
 PAIRS = [

@@ -57,6 +57,29 @@ def test_in_any_order_every_span_comes_back_once_and_tags_nest(text: str, random
 @pytest.mark.parametrize(
     ("text", "translation", "expected"),
     [
+        ("Delete %s?", "#0 %s löschen?", "%s löschen?"),
+        ("Delete %s?", "#0 löschen</b> %d?", "%s löschen?"),
+        ("help", "<b>Hilfe zu {name}", "Hilfe zu"),
+        ("help", "100 % der Hilfe: A < B, und/oder", "100 % der Hilfe: A < B, und/oder"),
+    ],
+)
+def test_tags_and_placeholders_that_a_model_makes_up_are_taken_out(
+    text: str, translation: str, expected: str
+) -> None:
+    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+    assert lift(text).put_back(slots) == expected
+    assert lift(text).is_kept(slots) is (slots == expected)
+
+
+def test_what_the_text_has_beyond_its_slots_may_be_written() -> None:
+    lifted = lift("%s " * 30)
+    assert lifted.is_kept(lifted.text)
+    assert not lifted.is_kept(f"{lifted.text}%s")
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "expected"),
+    [
         ("Delete <b>%s</b>?", "#0 #1 #2 löschen?", "<b>%s</b> löschen?"),
         ("a <b>b</b> c", "x#1y#0 z", "x<b>y</b> z"),
         ("one\\n  two", "eins #0 zwei", "eins\\n  zwei"),
