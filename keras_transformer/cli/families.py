@@ -12,6 +12,7 @@ _WITH_HEAD = {
     "masked_lm": "fill-mask",
     "pretraining": "fill-mask",
     "classification": "classify",
+    "regression": "rerank",
     "tagging": "tag",
 }
 

@@ -27,6 +27,7 @@ EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
 ]
 PoolerActivation = Literal["tanh", "relu"]
+ValueActivation = Literal["linear", "sigmoid"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
@@ -66,6 +67,8 @@ class EncoderConfig(SingleStackConfig):
             of the head. If the tags follow the scheme BIO or BIOES, so does what is found.
         multi_label: Whether "classification" gives a text any number of the labels, each with the
             probability sigmoid(logit), in place of exactly one of them.
+        value_activation: What gives the number of "regression" its range: "linear" none, "sigmoid"
+            0 to 1, as that of a reranker may have.
         pair_separators: How many eos stand between the texts of a pair: 1 as in BERT, where the
             second text has the token type 1, or 2 as in RoBERTa, where all types are 0.
         pooling: How "embedding" makes one vector of a text's states: the "first" or the "last" of
@@ -139,6 +142,7 @@ class EncoderConfig(SingleStackConfig):
     labels: tuple[str, ...] = ()
     crf: bool = False
     multi_label: bool = False
+    value_activation: ValueActivation = "linear"
     pair_separators: int = 1
     pooling: str = "mean"
     dense: tuple[DenseConfig, ...] = ()
@@ -186,6 +190,12 @@ class EncoderConfig(SingleStackConfig):
             raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
         check_flag("unit_vectors", self.unit_vectors)
         check_flag("multi_label", self.multi_label)
+        check_choice("value_activation", self.value_activation, get_args(ValueActivation))
+        if self.value_activation != "linear" and self.head != "regression":
+            raise ValueError(
+                f"value_activation={self.value_activation!r} needs head='regression', got "
+                f"head={self.head!r}."
+            )
         check_flag("crf", self.crf)
         if self.crf and self.head != "tagging":
             raise ValueError(f"crf needs head='tagging', got head={self.head!r}.")

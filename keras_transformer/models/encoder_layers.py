@@ -222,4 +222,9 @@ def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
         forbidden = scheme.forbidden if scheme else ()
         return ChainHead(len(config.labels), config.dropout, forbidden, name="head")
     sizes = {"regression": 1, "spans": 2}
-    return ClassHead(sizes.get(config.head or "", len(config.labels)), config.dropout, name="head")
+    return ClassHead(
+        sizes.get(config.head or "", len(config.labels)),
+        config.dropout,
+        config.value_activation,
+        name="head",
+    )

@@ -14,7 +14,8 @@ def own_loss(config: ModelConfig) -> dict[str, Any]:
 
     Logits of tokens get the cross-entropy without label smoothing, its sum divided by that of the
     sample weights, which leave out padding; those of a text get the cross-entropy of its class, or
-    of each label by itself if it may have several, and a number gets the squared error.
+    of each label by itself if it may have several, and a number gets the squared error, or with
+    a sigmoid the cross-entropy of the two sides that it lies between.
     """
     head = config.head if isinstance(config, EncoderConfig) else "tokens"
     if isinstance(config, EncoderConfig) and config.crf:
@@ -31,7 +32,11 @@ def own_loss(config: ModelConfig) -> dict[str, Any]:
     if head == "classification":
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         return {"loss": loss, "weighted_metrics": ["accuracy"]}
-    return {"loss": keras.losses.MeanSquaredError()} if head == "regression" else {}
+    if head == "regression":
+        is_share = config.value_activation == "sigmoid"  # type: ignore[union-attr]
+        loss = keras.losses.BinaryCrossentropy() if is_share else keras.losses.MeanSquaredError()
+        return {"loss": loss}
+    return {}
 
 
 def _registered(name: str, **arguments: Any) -> Any:

@@ -121,7 +121,7 @@ def read_embedding(path: Path, folder: Path, max_positions: int | None) -> Embed
             "unit_vectors": is_unit,
             "prompts": prompts,
             "default_prompt": read_values(path / PROMPTS).text("default_prompt_name", None),
-            "max_row_length": _longest(folder, max_positions),
+            "max_row_length": longest_row(folder, max_positions),
         },
         tensors,
     )
@@ -227,7 +227,7 @@ def _prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def _longest(path: Path, max_positions: int | None) -> int | None:
+def longest_row(path: Path, max_positions: int | None) -> int | None:
     """Returns where that library cuts texts, in tokens, special ones included.
 
     None if that is nowhere, or no sooner than the model's positions end.

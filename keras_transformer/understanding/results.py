@@ -68,6 +68,22 @@ class Filling:
 
 
 @dataclasses.dataclass(frozen=True)
+class RankedText:
+    """A text and its score for a query.
+
+    Attributes:
+        index: The text's place among those that were ranked.
+        text: The text.
+        score: The higher, the better it fits the query; in 0 to 1 with the config's
+            `value_activation="sigmoid"`.
+    """
+
+    index: int
+    text: str
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Span:
     """A part of a text.
 
@@ -82,6 +98,12 @@ class Span:
     first: int
     last: int
     score: float
+
+
+def best_first(texts: Sequence[str], scores: Sequence[float]) -> list[RankedText]:
+    """Returns texts by falling score; those with the same score keep their order."""
+    ranked = [RankedText(*one) for one in zip(range(len(texts)), texts, scores, strict=True)]
+    return sorted(ranked, key=lambda one: -one.score)
 
 
 _POOLERS: dict[Pooling, Callable[[Array], Array]] = {

@@ -24,8 +24,10 @@ from keras_transformer.understanding.masks import (
 from keras_transformer.understanding.results import (
     Classification,
     Filling,
+    RankedText,
     Span,
     WordTag,
+    best_first,
     best_span,
     first_places,
     independent_tags,
@@ -226,6 +228,38 @@ class TextUnderstanding:
         require_head(self.config.head, "regression")
         found = self._engine.head(self._rows.of_texts(texts, second_texts))
         return np.array(found, np.float32).reshape(-1)
+
+    def rerank(
+        self, query: str, texts: Sequence[str], *, top_n: int | None = None
+    ) -> list[RankedText]:
+        """Returns the texts by how well they fit a query, best first.
+
+        The model reads query and text together, as a cross-encoder does (Nogueira and Cho 2019).
+        The scores are those of `regress([query] * len(texts), texts)`, which a server and a
+        SavedModel give as `regress_pairs`: query as "text", text as "second_text".
+
+        Args:
+            query: The query, the first text of each pair.
+            texts: The texts to rank; none give an empty list.
+            top_n: How many of the best to return, at least 1; all if None.
+
+        Raises:
+            TypeError: `query` is no string, `texts` is one or holds anything but strings, or
+                `top_n` is no integer.
+            ValueError: A pair is longer than `max_text_length`, the model has another head, or
+                `top_n` is below 1.
+            RuntimeError: The encoder is closed.
+
+        Example:
+            >>> reranker = OnnxEncoder("exported/reranker")  # doctest: +SKIP
+            >>> reranker.rerank("red clothes", ["A dog.", "A red shirt."])[0].text  # doctest: +SKIP
+            'A red shirt.'
+        """
+        if top_n is not None:
+            check_size("top_n", top_n)
+        texts = check_texts(texts)
+        scores = self.regress(check_texts([query], "query") * len(texts), texts)
+        return best_first(texts, scores.tolist())[:top_n]
 
     def next_sentences(self, texts: Sequence[str], second_texts: Sequence[str]) -> Array:
         """Returns the probability that each second text follows its text: float32 `(texts,)`.

@@ -168,6 +168,12 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"dense": (4,), **EMBEDS}, TypeError, "dense must hold DenseConfig, got 4"),
         ({"dense": ({"out_dim": 0},), **EMBEDS}, ValueError, "dense.out_dim must be at least 1"),
         ({"dense": ({"out_dim": 4},)}, ValueError, "dense needs head='embedding', got head=None"),
+        ({"value_activation": "tanh"}, ValueError, "value_activation must be one of"),
+        (
+            {"value_activation": "sigmoid"},
+            ValueError,
+            "value_activation='sigmoid' needs head='regression', got head=None",
+        ),
         ({"multi_label": 1}, TypeError, "multi_label must be True or False, got 1"),
         ({"multi_label": True}, ValueError, "multi_label needs head='classification' and one"),
         ({"pair_separators": 3}, ValueError, "pair_separators must be 1 or 2, got 3"),

@@ -156,8 +156,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "use_bias": True,
         "tied": False,
     },
-    "ClassHead": {"num_classes": 6, "dropout": 0.2},
-    "ChainHead": {"num_classes": 6, "dropout": 0.2, "forbidden": [[0, 1], [6, 2]]},
+    "ClassHead": {"num_classes": 6, "dropout": 0.2, "activation": "sigmoid"},
+    "ChainHead": {
+        "num_classes": 6,
+        "dropout": 0.2,
+        "activation": "linear",
+        "forbidden": [[0, 1], [6, 2]],
+    },
     "VectorHead": {"dense": [{"out_dim": 6, "activation": "tanh", "use_bias": False}]},
     "MaskedTokenHead": {
         "vocab_size": 6,

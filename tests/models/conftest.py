@@ -95,7 +95,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "pretraining"},
     {"head": "classification", "labels": CHOICES},
     {"head": "classification", "labels": CHOICES, "pooler": False, "num_token_types": 0},
-    {"head": "regression"},
+    {"head": "regression", "value_activation": "sigmoid"},
     {"head": "tagging", "labels": CHOICES, **SINUSOIDAL, "scale_embeddings": True},
     {"head": "tagging", "labels": ("B-X", "I-X", "O"), "crf": True},
     {"head": "spans", "embedding_norm": False},

@@ -35,6 +35,7 @@ ENCODERS = (
     "xlm_roberta",
 )
 CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
+RERANKERS = ("bert_reranker",)
 DECODERS = (
     "gpt2",
     "llama",
@@ -76,7 +77,7 @@ def read() -> Callable[[str], Read]:
 
 
 def test_every_folder_is_read() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {*ENCODERS, *DECODERS}
+    assert {path.name for path in FOLDER.iterdir()} == {*ENCODERS, *RERANKERS, *DECODERS}
 
 
 @pytest.mark.parametrize("name", [*ENCODERS, *DECODERS])

@@ -56,8 +56,9 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
     texts = pairs(TRAINING)[0]
     if name.startswith("bert"):
         tokenizer = wordpiece(texts, PIECES, lowercase=True)
-        config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=3, **ENCODER)
-        head = {"bert": "MaskedLM", "bert_classes": "SequenceClassification"}[name]
+        outputs = 1 if name in RERANKERS else 3
+        config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=outputs, **ENCODER)
+        head = "MaskedLM" if name == "bert" else "SequenceClassification"
         model = getattr(transformers, f"BertFor{head}")(config)
     elif name.startswith("roberta"):
         tokenizer = byte_level(texts, BYTE_LEVEL, BART_SPECIAL, **BART_NAMES)
@@ -229,7 +230,8 @@ GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_p
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet", "albert")
 CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")
-NAMES = (*ENCODERS, *CLASSIFIERS, "xlm_roberta", *DECODERS)
+RERANKERS = ("bert_reranker",)
+NAMES = (*ENCODERS, *CLASSIFIERS, *RERANKERS, "xlm_roberta", *DECODERS)
 
 
 def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) -> dict[str, Any]:
@@ -241,6 +243,8 @@ def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) ->
     found["hostile_ids"] = [
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in found["hostile"]
     ]
+    if name in RERANKERS:
+        return {**found, **scores(model)}
     with torch.no_grad():
         if name in DECODERS:
             bos, eos = model.config.bos_token_id, model.config.eos_token_id
@@ -288,6 +292,29 @@ def classes_of_pairs(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[s
     }
 
 
+def scores(model: Any) -> dict[str, Any]:
+    """Returns what Sentence Transformers makes of pairs, and the order of texts for a query.
+
+    It writes its own files into the model's directory.
+    """
+    from sentence_transformers import CrossEncoder
+
+    path = Path(model.name_or_path)
+    reranker = CrossEncoder(str(path))
+    # As a BertTokenizer has them.
+    reranker.tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
+    reranker.save_pretrained(str(path))
+    (path / "README.md").unlink()
+    texts = pairs(GIVEN, start=TRAINING)[0]
+    both = [[" ".join(text.split()[-3:]), text] for text in texts]
+    ranked = reranker.rank(both[0][0], texts)
+    return {
+        "pairs": both,
+        "scores": reranker.predict(both).tolist(),
+        "ranked": [one["corpus_id"] for one in ranked],
+    }
+
+
 def probabilities(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
     """Returns the probability of each label as the library's pipeline gives them."""
     classify = transformers.TextClassificationPipeline(model=model, tokenizer=tokenizer, top_k=None)
@@ -314,6 +341,7 @@ def main() -> None:
         randomize(model)
         model.eval()
         model.save_pretrained(path)
+        model.name_or_path = str(path)
         (path / "reference.json").write_text(
             json.dumps(references(name, model, tokenizer, strings))
         )

@@ -27,6 +27,7 @@ HOLDS: dict[type, set[str]] = {
         "labels",
         "multi_label",
         "crf",
+        "value_activation",
         "pooling",
         "dense",
         "unit_vectors",
@@ -93,7 +94,10 @@ def _of_first_state(
     if kind is None:
         return "pooled", states
     found = kernels.linear(graph, states, Linear.of(model.head.linear))
-    return ("values" if kind == "regression" else LOGITS), found
+    if kind != "regression":
+        return LOGITS, found
+    is_share = model.config.value_activation == "sigmoid"
+    return "values", graph.op("Sigmoid", found) if is_share else found
 
 
 def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str) -> str:

@@ -11,6 +11,7 @@ from keras_transformer.export.pretrained.huggingface.architecture import (
     Architecture,
 )
 from keras_transformer.export.pretrained.huggingface.sentence_vectors import (
+    activation_path,
     check_embedding,
     save_embedding,
 )
@@ -23,6 +24,7 @@ from keras_transformer.export.pretrained.huggingface.xlm_roberta import (
     save_fairseq_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.pretrained.cross_encoders import ACTIVATION, SECTION, VALUE_ACTIVATIONS
 from keras_transformer.pretrained.huggingface import bert_family, xlnet
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
@@ -230,7 +232,12 @@ def _labels(config: Any) -> dict[str, Any]:
         labels = labels or ("LABEL_0",)
     if not labels:
         return {}
-    problem = {"problem_type": "multi_label_classification"} if config.multi_label else {}
+    problem: dict[str, Any] = {}
+    if config.multi_label:
+        problem = {"problem_type": "multi_label_classification"}
+    if config.head == "regression":
+        path = activation_path(config.value_activation, VALUE_ACTIVATIONS)
+        problem = {SECTION: {ACTIVATION: path}}
     return {
         "id2label": {str(place): label for place, label in enumerate(labels)},
         "label2id": {label: place for place, label in enumerate(labels)},
@@ -303,6 +310,7 @@ _FREE: dict[str, Any] = {
     "prompts": None,
     "default_prompt": None,
     "multi_label": None,
+    "value_activation": None,
     "pair_separators": None,
 }
 BERT = Architecture(

@@ -3,6 +3,7 @@ that say how it makes one vector of a text.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,13 @@ def save_embedding(model: Any, directory: Path) -> None:
     _write(directory / PROMPTS, {**prompts, "similarity_fn_name": "cosine"})
 
 
+def activation_path(activation: str, known: Mapping[str, str]) -> str:
+    """Returns where PyTorch has an activation; `known` has ours by the names of its classes."""
+    name = next(theirs for theirs, ours in known.items() if ours == activation)
+    module = "linear" if name == "Identity" else "activation"
+    return f"torch.nn.modules.{module}.{name}"
+
+
 def _pooling(config: EncoderConfig) -> dict[str, Any]:
     poolings = poolings_of(config.pooling)
     if list(poolings) != sorted(poolings, key=POOLINGS.index):
@@ -85,13 +93,11 @@ def _pooling(config: EncoderConfig) -> dict[str, Any]:
 
 
 def _dense(layer: DenseConfig, width: int) -> dict[str, Any]:
-    name = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == layer.activation)
-    module = "linear" if name == "Identity" else "activation"
     return {
         "in_features": width,
         "out_features": layer.out_dim,
         "bias": layer.use_bias,
-        "activation_function": f"torch.nn.modules.{module}.{name}",
+        "activation_function": activation_path(layer.activation, ACTIVATIONS),
         "module_input_name": VECTOR,
         "module_output_name": VECTOR,
     }

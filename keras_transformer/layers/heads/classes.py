@@ -9,6 +9,7 @@ from keras import ops
 from keras_transformer.layers.heads.linear_chain_crf import LinearChainCRF
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
+from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.layers.variants.composite import Composite
 from keras_transformer.layers.variants.quantization import float_kernel
 from keras_transformer.tensors import Tensor
@@ -16,11 +17,12 @@ from keras_transformer.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class ClassHead(Composite):
-    """Dropout and a linear layer with a bias.
+    """Dropout and a linear layer with a bias, and what gives its outputs their range.
 
     Args:
         num_classes: Number of logits.
         dropout: Probability of dropping a feature of a state in training.
+        activation: The name of a Keras activation, applied to the logits.
 
     Input:
         `(..., model_dim)`.
@@ -29,12 +31,15 @@ class ClassHead(Composite):
         `(..., num_classes)`.
     """
 
-    def __init__(self, num_classes: int, dropout: float = 0.1, **kwargs: Any) -> None:
+    def __init__(
+        self, num_classes: int, dropout: float = 0.1, activation: str = "linear", **kwargs: Any
+    ) -> None:
         if num_classes < 1:
             raise ValueError(f"num_classes must be at least 1, got {num_classes}.")
         super().__init__(**kwargs)
         self.num_classes = num_classes
         self.dropout = dropout
+        self.activation = activation
 
     def build(self, states_shape: Any) -> None:
         """Creates the linear layer for the states' width."""
@@ -58,8 +63,9 @@ class ClassHead(Composite):
         return ops.concatenate([ops.transpose(kernel), self.linear.bias[:, None]], axis=1)
 
     def call(self, states: Tensor, training: bool | None = None) -> Tensor:
-        """Returns logits."""
-        return self.linear(self.features(states, training=training))
+        """Returns logits, or what the activation makes of them."""
+        logits = self.linear(self.features(states, training=training))
+        return activation_named(self.activation)(logits)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
@@ -67,6 +73,7 @@ class ClassHead(Composite):
             **super().get_config(),
             "num_classes": self.num_classes,
             "dropout": self.dropout,
+            "activation": self.activation,
         }
 
     def compute_output_shape(self, states_shape: Any) -> Any:

@@ -289,7 +289,7 @@ def label_names(fields: Fields) -> tuple[str, ...]:
     """Returns the names of classes or tags, in the order of their numbers."""
     named = fields.mapping("id2label", None)
     if named is None:
-        return ("LABEL_0", "LABEL_1")
+        return tuple(f"LABEL_{number}" for number in range(fields.integer("num_labels", 2)))
     for number in named.values:
         if not number.isdecimal():
             raise ImportRefusedError(f"{named.origin} has {number!r}, which is not a number.")

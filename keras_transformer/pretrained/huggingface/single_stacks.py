@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.pretrained.cross_encoders import is_cross_encoder, read_cross_encoder
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import read_pair_separators
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
@@ -66,7 +67,11 @@ def read_single_stack(
     config = variant.config(fields, tokenizer.special_ids, tensors)
     unused = variant.unused
     if isinstance(config, EncoderConfig):
-        embedding = read_embedding(root or path, path, config.max_positions)
+        embedding, top = None, root or path
+        if not is_cross_encoder(top):
+            embedding = read_embedding(top, path, config.max_positions)
+        if embedding is None and config.head == "regression":
+            config = replace(config, **read_cross_encoder(top, fields, config.max_positions))
         if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, labels=(), multi_label=False, **embedding.fields)

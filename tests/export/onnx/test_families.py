@@ -96,6 +96,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "num_token_types": 1,
     },
     "regression": {"head": "regression", "num_token_types": 0, "embedding_norm": False},
+    "regression, 0 to 1": {"head": "regression", "value_activation": "sigmoid"},
     "tagging": {"head": "tagging", "labels": LABELS},
     "tagging with a chain": {"head": "tagging", "labels": ("B-X", "I-X", "O"), "crf": True},
     "spans": {"head": "spans"},

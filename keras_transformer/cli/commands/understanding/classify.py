@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
+from keras_transformer.cli.commands.understanding.pair_lines import pairs_in, row_lengths
 from keras_transformer.cli.json_answers import SECOND_TEXT, JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import (
@@ -74,13 +75,7 @@ class PairLines:
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each line has, separators between its texts included."""
-        rows = [text.split("\t") for text in texts]
-        return self.row_lengths(rows)
-
-    def row_lengths(self, rows: Sequence[Sequence[str]]) -> list[int]:
-        """Does as `text_lengths` for the texts of each line."""
-        between = self._encoder.config.pair_separators
-        return [sum(self._encoder.text_lengths(row)) + between * (len(row) - 1) for row in rows]
+        return row_lengths(self._encoder, [text.split("\t") for text in texts])
 
     def classify(self, texts: Sequence[str]) -> list[Classification]:
         """Returns the class of each line.
@@ -88,27 +83,10 @@ class PairLines:
         Raises:
             PairError: A line has another number of texts; it has the index.
         """
-        rows = [text.split("\t") for text in texts]
-        for index, row in enumerate(rows):
-            if len(row) != 2:
-                raise PairError(index, len(row) - 1)
-        firsts, seconds = zip(*rows, strict=True)
-        return self._encoder.classify(firsts, seconds, threshold=self._threshold)
-
-
-class PairError(ValueError):
-    """A line is not a pair of texts.
-
-    Attributes:
-        index: Its place among the lines.
-    """
-
-    def __init__(self, index: int, tabs: int) -> None:
-        self.index = index
-        super().__init__(
-            f"the text at index {index} has {tabs} tabs: with --pairs every line has two texts "
-            "and one tab between them."
+        firsts, seconds = pairs_in(
+            texts, "with --pairs every line has two texts and one tab between them"
         )
+        return self._encoder.classify(firsts, seconds, threshold=self._threshold)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -149,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
     def lengths(block: Sequence[Any]) -> list[int]:
         names = ("text", SECOND_TEXT)
         rows = [[one.values[name] for name in names if name in one.values] for one in block]
-        return pairs.row_lengths(rows)
+        return row_lengths(encoder, rows)
 
     writes = ("label", "probability") if threshold is None else ("labels",)
     as_json = JsonAnswers(answer=values, writes=(*writes, "probabilities"), optional=SECOND_TEXT)

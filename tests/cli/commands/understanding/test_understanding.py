@@ -1,4 +1,4 @@
-"""`fill-mask`, `classify`, `tag` and `embed` on a stand-in for the model: lines in, lines out."""
+"""`fill-mask`, `classify`, `rerank`, `tag` and `embed` on a stand-in model: lines in, lines out."""
 
 import dataclasses
 import json
@@ -77,6 +77,10 @@ class SpellingEncoder:
         labels = [one[:1] + other[:1] for one, other in zip(texts, seconds, strict=True)]
         return [Classification(label, 0.5, None, {label: 0.5}) for label in labels]
 
+    def regress(self, texts: Sequence[str], seconds: Sequence[str]) -> np.ndarray:
+        self._take([one + other for one, other in zip(texts, seconds, strict=True)])
+        return np.array(list(map(len, seconds)), np.float32) / 8
+
     def tag(self, texts: Sequence[str]) -> list[list[WordTag]]:
         self._take(texts)
         return [
@@ -105,7 +109,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> SpellingEncoder:
         made.limits.update(limits)
         return made
 
-    for command in ("fill_mask", "classify", "tag", "embed"):
+    for command in ("fill_mask", "classify", "tag", "embed", "rerank"):
         monkeypatch.setattr(
             f"keras_transformer.cli.commands.understanding.{command}.open_encoder", open_encoder
         )
@@ -377,3 +381,66 @@ def test_an_output_that_cannot_be_is_refused_before_the_model_is_opened(run_cli,
 def test_wrong_flags_are_refused(run_cli, encoder, command: str, flags: list, message: str) -> None:
     result = run_cli(command, "model", *flags, stdin=b"a\n")
     assert result.code == 1 and message in result.err
+
+
+LINES = b"red\tone\nred\tthree\nblue\ttwo\nred\tfour\n"
+
+
+@pytest.mark.parametrize("block", [1, 256])
+def test_texts_that_stand_together_are_ranked(run_cli, encoder, block: int) -> None:
+    result = run_cli("rerank", "model", "--block-lines", block, stdin=LINES)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == (
+        "red\t0.625000\tthree\nred\t0.375000\tone\nblue\t0.375000\ttwo\nred\t0.500000\tfour\n"
+    )
+
+
+def test_ranks_are_written_as_json(run_cli, encoder) -> None:
+    result = run_cli("rerank", "model", "--json", "--top-n", 1, stdin=LINES)
+    red = {"query": "red", "results": [{"index": 1, "text": "three", "score": 0.625}]}
+    assert json.loads(result.out.splitlines()[0]) == red
+
+
+def test_objects_are_ranked(run_cli, encoder) -> None:
+    lines = b'{"query": "a", "texts": ["b", "ccc"], "id": 7}\n{"query": "d", "texts": []}\n'
+    result = run_cli("rerank", "model", "--jsonl", "--top-n", 1, stdin=lines)
+    first, second = map(json.loads, result.out.splitlines())
+    assert first["results"] == [{"index": 1, "text": "ccc", "score": 0.375}]
+    assert (first["id"], second["results"]) == (7, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"alone\n", "line 5 of the input has 0 tabs: every line has a query, a tab and a text."),
+        (b"a\tb\tc\n", "line 5 of the input has 2 tabs: every line has a query"),
+        (b"a\t\xff\n", "line 5 of the input is not valid UTF-8"),
+    ],
+)
+def test_a_bad_line_to_rank_is_refused_by_its_number(
+    run_cli, encoder, line: bytes, message: str
+) -> None:
+    """The queries before it are written, but for one that might have gone on."""
+    result = run_cli("rerank", "model", stdin=LINES + line)
+    assert result.code == 1
+    assert message in result.err
+    assert result.out.splitlines()[:3] == [
+        "red\t0.625000\tthree",
+        "red\t0.375000\tone",
+        "blue\t0.375000\ttwo",
+    ]
+
+
+def test_a_pair_that_is_too_long_is_cut_or_refused(run_cli, encoder) -> None:
+    limits = ("--max-text-length", 4)
+    result = run_cli("rerank", "model", *limits, stdin=b"ab\tc\nab\tcde\n")
+    assert "line 2 of the input was cut: it has 6 tokens, 4 are read" in result.err
+    record = b'{"query": "ab", "texts": ["c"]}\n{"query": "ab", "texts": ["c", "cde"]}\n'
+    flags = (*limits, "--long-lines", "refuse", "--jsonl")
+    result = run_cli("rerank", "model", *flags, stdin=record)
+    assert "line 2 of the input has 5 tokens, more than the 4 allowed" in result.err
+
+
+def test_json_is_asked_for_once(run_cli, encoder) -> None:
+    result = run_cli("rerank", "model", "--json", "--jsonl")
+    assert "--jsonl writes JSON by itself: leave out --json." in result.err

@@ -69,6 +69,7 @@ def make_encoder(mask_tokenizer: Tokenizer, randomize: Callable[..., Any]) -> Ca
             "max_positions": LIMIT + 2,
             **(VECTORS if head == "embedding" else {}),
             "labels": LABELS.get(head or "", ()),
+            "value_activation": "sigmoid" if head == "regression" else "linear",
             "special_ids": mask_tokenizer.special_ids,
         }
         return randomize(build_encoder(EncoderConfig(head=head, **{**settings, **fields})))

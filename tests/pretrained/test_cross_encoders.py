@@ -1,0 +1,109 @@
+"""Cross-encoders of Sentence Transformers: their scores of pairs, and their order of texts."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_transformer import OnnxEncoder, TextEncoder, from_pretrained
+from keras_transformer.export import export_onnx, export_pretrained
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.recognise import read_pretrained
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks" / "bert_reranker"
+REFERENCE = json.loads((FOLDER / "reference.json").read_text(encoding="utf-8"))
+QUERIES, TEXTS = zip(*REFERENCE["pairs"], strict=True)
+
+
+@pytest.fixture(scope="module")
+def read() -> tuple[Any, Any]:
+    model, tokenizer, _ = from_pretrained(FOLDER)
+    return model, tokenizer
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Any:
+    """`changed(file, **fields)`: the directory with other fields in a file of JSON."""
+
+    def make(file: str, **fields: Any) -> Path:
+        path = tmp_path / "changed"
+        if not path.exists():
+            shutil.copytree(FOLDER, path)
+        found = json.loads((path / file).read_text(encoding="utf-8"))
+        (path / file).write_text(json.dumps({**found, **fields}), encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_scores_and_ranks_are_theirs(read: tuple[Any, Any]) -> None:
+    reranker = TextEncoder(*read)
+    np.testing.assert_allclose(reranker.regress(QUERIES, TEXTS), REFERENCE["scores"], atol=1e-4)
+    ranked = reranker.rerank(QUERIES[0], TEXTS)
+    assert [one.index for one in ranked] == REFERENCE["ranked"]
+    assert [one.text for one in ranked] == [TEXTS[place] for place in REFERENCE["ranked"]]
+    assert reranker.rerank(QUERIES[0], TEXTS, top_n=2) == ranked[:2]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "native",
+        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("onnxruntime", "portable")),
+    ],
+)
+def test_exported_scores_are_theirs(target: str, read: tuple[Any, Any], tmp_path: Path) -> None:
+    export_onnx(*read, tmp_path / "model", target=target)
+    with OnnxEncoder(tmp_path / "model", threads=1) as reranker:
+        found = reranker.regress(QUERIES, TEXTS)
+    np.testing.assert_allclose(found, REFERENCE["scores"], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
+        {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"},
+    ],
+)
+def test_a_config_names_the_activation(fields: dict[str, Any], changed: Any) -> None:
+    assert read_pretrained(changed("config.json", **fields)).config.value_activation == "linear"  # type: ignore[union-attr]
+
+
+def test_without_a_name_the_number_is_the_head_s(changed: Any) -> None:
+    path = changed("config.json")
+    (path / "config_sentence_transformers.json").unlink()
+    (path / "modules.json").unlink()
+    assert read_pretrained(path).config.value_activation == "linear"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("file", "fields", "message"),
+    [
+        (
+            "config_sentence_transformers.json",
+            {"activation_fn": "torch.Tanh"},
+            "activation torch.T",
+        ),
+        ("config_sentence_transformers.json", {"default_prompt_name": "web"}, "the prompt 'web'"),
+    ],
+)
+def test_another_activation_or_a_prompt_is_refused(
+    file: str, fields: dict[str, Any], message: str, changed: Any
+) -> None:
+    with pytest.raises(ImportRefusedError, match=message):
+        read_pretrained(changed(file, **fields))
+
+
+def test_pairs_are_read_as_far_as_theirs(changed: Any) -> None:
+    path = changed("tokenizer_config.json", model_max_length=20)
+    assert read_pretrained(path).config.max_row_length == 20  # type: ignore[union-attr]
+
+
+def test_an_exported_reranker_is_the_same_again(read: tuple[Any, Any], tmp_path: Path) -> None:
+    model, tokenizer = read
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    assert read_pretrained(out).config == model.config
