@@ -49,6 +49,7 @@ test-all: test
 oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.make tests/fixtures/oracles
 	$(ORACLES)/bin/python -m tools.oracles.stacks tests/fixtures/stacks
+	$(ORACLES)/bin/python -m tools.oracles.ropes tests/fixtures/stacks/llama tests/fixtures/ropes.json
 	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks
 	$(ORACLES)/bin/python -m tools.oracles.xlnet tests/fixtures/xlnets
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors

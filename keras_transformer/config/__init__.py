@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keras_transformer.config.block_options import BlockOptions
+    from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
+    from keras_transformer.config.positions.rotary import RotaryConfig, RotaryScalingConfig
     from keras_transformer.config.special_ids import SpecialIds
     from keras_transformer.config.stack import (
         AttentionConfig,
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
         FeedForwardConfig,
         NormConfig,
         RecurrenceConfig,
-        RelativeBiasConfig,
-        RotaryConfig,
         SharingConfig,
         StackConfig,
     )
@@ -31,6 +31,7 @@ __all__ = [
     "RecurrenceConfig",
     "RelativeBiasConfig",
     "RotaryConfig",
+    "RotaryScalingConfig",
     "SharingConfig",
     "SpecialIds",
     "StackConfig",
@@ -45,8 +46,9 @@ _HOMES = {
     "FeedForwardConfig": "stack",
     "NormConfig": "stack",
     "RecurrenceConfig": "stack",
-    "RelativeBiasConfig": "stack",
-    "RotaryConfig": "stack",
+    "RelativeBiasConfig": "positions.relative_bias",
+    "RotaryConfig": "positions.rotary",
+    "RotaryScalingConfig": "positions.rotary",
     "SharingConfig": "stack",
     "SpecialIds": "special_ids",
     "StackConfig": "stack",

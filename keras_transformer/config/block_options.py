@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size, make_numbers_plain
+from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
+from keras_transformer.config.positions.rotary import RotaryConfig, RotaryScalingConfig
 from keras_transformer.config.stack import (
     AttentionConfig,
     BlockConfig,
@@ -14,8 +16,6 @@ from keras_transformer.config.stack import (
     NormPlacement,
     Recurrence,
     RecurrenceConfig,
-    RelativeBiasConfig,
-    RotaryConfig,
     SharingConfig,
     StackConfig,
 )
@@ -32,6 +32,8 @@ VARYING = (
     "attention_soft_cap",
     "query_key_norm",
     "rotary_base",
+    "rotary_width",
+    "rotary_scaling",
     "window",
 )
 
@@ -79,6 +81,9 @@ class BlockOptions:
             of `norm_kind` (Henry et al. 2020).
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
+        rotary_width: Features of a head that these turn, an even number; None for all.
+        rotary_scaling: How their angles are changed for texts longer than those of the training:
+            the fields of a `RotaryScalingConfig` by name; None for not at all.
         window: Places that a query of self-attention reads, its own among them: keys that are as
             many away, or more, are hidden from it (Beltagy et al. 2020); None for all.
         relative_buckets: Buckets of distances, an even number, for each of which a stack adds a
@@ -127,6 +132,10 @@ class BlockOptions:
     num_key_value_heads: int | None = None
     query_key_norm: bool = False
     rotary_base: float | None = None
+    rotary_width: int | None = None
+    rotary_scaling: Mapping[str, Any] | None = dataclasses.field(
+        default=None, hash=False, metadata={"flag": False}
+    )
     window: int | None = None
     relative_buckets: int | None = None
     relative_per_block: bool = False
@@ -156,6 +165,9 @@ class BlockOptions:
             raise TypeError(
                 f"activation must be the name of a Keras activation, got {self.activation!r}."
             )
+        if self.rotary_scaling is not None:
+            # As files have it, so that configs are equal to what they are read as.
+            object.__setattr__(self, "rotary_scaling", _scaling_of(self.rotary_scaling).to_dict())
         self._check_pattern()
         self._check_sharing()
         self.stack_of(1 if self.sharing is None else self.sharing.num_blocks)
@@ -223,7 +235,7 @@ class BlockOptions:
         own = dataclasses.replace(
             source,
             query_key_norm=norm if self.query_key_norm else None,
-            rotary=None if self.rotary_base is None else RotaryConfig(base=self.rotary_base),
+            rotary=self._rotary(),
             window=self.window,
             relative_bias=self._relative_bias(),
             relative_sinusoids=self.relative_sinusoids,
@@ -267,6 +279,13 @@ class BlockOptions:
             if isinstance(given := getattr(self, name, None), int):
                 self.sharing.check_layers(name, given)
 
+    def _rotary(self) -> RotaryConfig | None:
+        if self.rotary_base is None:
+            return None
+        given = self.rotary_scaling
+        scaling = None if given is None else _scaling_of(given)
+        return RotaryConfig(base=self.rotary_base, width=self.rotary_width, scaling=scaling)
+
     def _relative_bias(self) -> RelativeBiasConfig | None:
         if self.relative_buckets is None:
             return None
@@ -283,3 +302,14 @@ class BlockOptions:
                 f"change one of them, or give {name} (width per head) yourself."
             )
         return self.model_dim // self.num_heads
+
+
+def _scaling_of(given: Any) -> RotaryScalingConfig:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"rotary_scaling must hold values by name, got {given!r}.")
+    known = [field.name for field in dataclasses.fields(RotaryScalingConfig)]
+    for name in given:
+        check_choice("a field of rotary_scaling", name, known)
+    if "kind" not in given:
+        raise ValueError(f"rotary_scaling needs a kind, got {dict(given)!r}.")
+    return RotaryScalingConfig(**given)

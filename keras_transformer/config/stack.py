@@ -16,6 +16,8 @@ from keras_transformer.config.checks import (
     check_soft_cap,
     make_numbers_plain,
 )
+from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
+from keras_transformer.config.positions.rotary import RotaryConfig
 
 NormPlacement = Literal["post", "pre", "both"]
 NormKind = Literal["layer_norm", "rms_norm"]
@@ -54,52 +56,6 @@ class NormConfig:
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars."""
         return model_dim * (2 if self.kind == "layer_norm" else 1)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RotaryConfig:
-    """Rotary positions (Su et al. 2021).
-
-    Args:
-        base: The wavelengths lie between 2π and 2π · base places.
-    """
-
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        make_numbers_plain(self)
-        check_number("rotary_base", self.base)
-        if not 1 < self.base < float("inf"):
-            raise ValueError(f"rotary_base must be above 1 and finite, got {self.base}.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RelativeBiasConfig:
-    """Trained biases of scores, one a head for each bucket of distances (Raffel et al. 2020).
-
-    Args:
-        buckets: An even number.
-        max_distance: Distances from here on share a bucket.
-        per_block: Whether the block has biases of its own (UMT5, Chung et al. 2023) instead of
-            those that its stack's blocks share.
-    """
-
-    buckets: int = 32
-    max_distance: int = 128
-    per_block: bool = False
-
-    def __post_init__(self) -> None:
-        make_numbers_plain(self)
-        check_size("relative_max_distance", self.max_distance)
-        check_size("relative_buckets", self.buckets, least=4)
-        check_flag("relative_per_block", self.per_block)
-        if self.buckets % 2:
-            raise ValueError(f"relative_buckets must be even, got {self.buckets}.")
-        if self.max_distance <= self.buckets // 2:
-            raise ValueError(
-                "relative_max_distance must be more than half of relative_buckets "
-                f"({self.buckets}), got {self.max_distance}."
-            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -192,8 +148,8 @@ class AttentionConfig:
                 "relative_sinusoids stand in place of rotary positions: rotary_base must be None, "
                 f"got {self.rotary.base}."
             )
-        if self.rotary is not None and self.key_dim % 2:
-            raise ValueError(f"rotary_base needs an even key_dim, got key_dim={self.key_dim}.")
+        if self.rotary is not None:
+            self.rotary.check(self.key_dim)
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, but for biases of distances."""

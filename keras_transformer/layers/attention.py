@@ -7,7 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.config.stack import AttentionConfig, RotaryConfig
+from keras_transformer.config.positions.rotary import RotaryConfig
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.masks import has_keys, masked_softmax, near_mask
 from keras_transformer.layers.products.dense import Dense
@@ -250,7 +251,7 @@ class MultiHeadAttention(Configured):
         """Returns queries or keys normalised and turned by their places."""
         heads = heads if norm is None else norm(heads)
         rotary = self.config.rotary
-        return heads if rotary is None else rotate(heads, first_place, rotary.base)
+        return heads if rotary is None else rotate(heads, first_place, rotary)
 
     def _multiply(self, left: Tensor, right: Tensor) -> Tensor:
         """Multiplies `(batch, heads, queries, m)` by `(batch, key_value_heads, m, n)`.

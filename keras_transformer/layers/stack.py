@@ -10,10 +10,10 @@ from typing import Any, Literal
 import keras
 
 from keras_transformer.config.block_options import BlockOptions
+from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
 from keras_transformer.config.stack import (
     AttentionConfig,
     BlockConfig,
-    RelativeBiasConfig,
     StackConfig,
 )
 from keras_transformer.layers.attention import MultiHeadAttention

@@ -46,6 +46,14 @@ MODERN_BLOCK = dataclasses.replace(
     num_key_value_heads=1,
     query_key_norm=True,
     rotary_base=100.0,
+    rotary_width=2,
+    rotary_scaling={
+        "kind": "longrope",
+        "original_length": 8,
+        "short_factors": [1.5],
+        "long_factors": [2.0],
+        "magnitude": 1.2,
+    },
 )
 RELATIVE_BLOCK = dataclasses.replace(BLOCK, relative_buckets=8, relative_max_distance=6)
 RELATIVE_IN_BLOCKS = dataclasses.replace(RELATIVE_BLOCK, relative_per_block=True)

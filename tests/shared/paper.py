@@ -74,16 +74,23 @@ class Paper:
         return first + min(exact + int(share * (one_way - exact) + 1e-9), one_way - 1)
 
     @staticmethod
-    def rotary(vectors: np.ndarray, base: float, first_place: int = 0) -> np.ndarray:
-        """Su et al. 2021, section 3.2, in complex numbers whose parts are halves: (T, d_k)."""
-        turned = np.empty_like(vectors)
+    def rotary(vectors: np.ndarray, rotary: Any, first_place: int = 0) -> np.ndarray:
+        """Su et al. 2021, section 3.2, in complex numbers whose parts are halves: (T, d_k).
+
+        The factors of LongRoPE divide the angles; of other scalings there is none.
+        """
+        turned = vectors.copy()
         half = vectors.shape[-1] // 2
+        width = 2 * half if rotary.width is None else rotary.width
+        scaling = rotary.scaling
         for place, vector in enumerate(vectors):
-            for i in range(half):
-                angle = (first_place + place) * base ** (-2 * i / (2 * half))
+            for i in range(width // 2):
+                angle = (first_place + place) * rotary.base ** (-2 * i / width)
+                angle /= 1 if scaling is None else scaling.short_factors[i]
                 number = complex(vector[i], vector[half + i]) * complex(
                     math.cos(angle), math.sin(angle)
                 )
+                number *= 1 if scaling is None else scaling.magnitude
                 turned[place, i], turned[place, half + i] = number.real, number.imag
         return turned
 
@@ -116,7 +123,7 @@ class Paper:
             if layer.config.query_key_norm is not None:
                 q, k = cls.norm(layer.query_norm, q), cls.norm(layer.key_norm, k)
             if layer.config.rotary is not None:
-                q, k = (cls.rotary(vectors, layer.config.rotary.base) for vectors in (q, k))
+                q, k = (cls.rotary(vectors, layer.config.rotary) for vectors in (q, k))
             own_bias, further = 0.0 if bias is None else bias[head], 0.0
             if layer.distances is not None:
                 further = cls.distance_scores(layer, head, q, k)

@@ -119,7 +119,21 @@ def gpt2(tokenizer: Any) -> Any:
 # Decoders of Llama's form: the beginning of their classes' names, and what they need beside sizes.
 OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {}),
-    "llama3": ("Llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama3": (
+        "Llama",
+        {
+            "attention_bias": True,
+            "mlp_bias": True,
+            "rope_parameters": {
+                "rope_type": "llama3",
+                "rope_theta": 500_000.0,
+                "factor": 8.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 32,
+            },
+        },
+    ),
     "qwen2": ("Qwen2", {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),

@@ -32,8 +32,8 @@ class Linear:
     ranked: bool = False
 
     @classmethod
-    def of(cls, dense: Any, scale: float = 1.0, **flags: bool) -> "Linear":
-        """Reads a Keras Dense layer; its outputs become `scale` times as large."""
+    def of(cls, dense: Any, scale: float | np.ndarray = 1.0, **flags: bool) -> "Linear":
+        """Reads a Keras Dense layer; its outputs, or each, become `scale` times as large."""
         factor = np.float32(scale)
         bias = None if dense.bias is None else weight_array(dense.bias) * factor
         return cls(weight_array(dense.kernel) * factor, bias, **flags)
@@ -62,19 +62,37 @@ def score_scale(attention: MultiHeadAttention) -> float:
     return float(attention.config.key_dim**-0.5 if attention.config.scale else 1.0)
 
 
-def query_projection(attention: MultiHeadAttention) -> Linear:
-    """Returns the layer of queries with the scale of scores folded in, which saves a product.
+def magnitudes(attention: MultiHeadAttention) -> np.ndarray:
+    """Returns what rotary positions multiply a head's features by: float32 `(key_dim,)`."""
+    rotary, width = attention.config.rotary, attention.config.key_dim
+    of_pairs = [1.0] * (width // 2) if rotary is None else rotary.magnitudes(width)
+    return (
+        np.tile(np.array(of_pairs, np.float32), 2) if width % 2 == 0 else np.ones(width, np.float32)
+    )
 
-    If queries are normalised, their norm includes the scale instead.
+
+def query_projection(attention: MultiHeadAttention) -> Linear:
+    """Returns the layer of queries with the scale of scores and what rotary positions multiply by
+    folded in, which saves products.
+
+    If queries are normalised, their norm includes both instead.
     """
-    is_normed = attention.query_norm is not None
-    return Linear.of(attention.query_linear, 1.0 if is_normed else score_scale(attention))
+    scale = magnitudes(attention) * np.float32(score_scale(attention))
+    return _of_heads(attention, attention.query_linear, scale)
 
 
 def own_projection(attention: MultiHeadAttention) -> Linear:
     """Returns one layer for queries, keys and values; see `query_projection`."""
-    others = (Linear.of(attention.key_linear), Linear.of(attention.value_linear))
-    return side_by_side((query_projection(attention), *others))
+    keys = _of_heads(attention, attention.key_linear, magnitudes(attention))
+    values = Linear.of(attention.value_linear)
+    return side_by_side((query_projection(attention), keys, values))
+
+
+def _of_heads(attention: MultiHeadAttention, dense: Any, scale: np.ndarray) -> Linear:
+    """Returns a layer of heads without norms whose features become `scale` times as large."""
+    if attention.query_norm is not None:
+        return Linear.of(dense)
+    return Linear.of(dense, np.tile(scale, dense.kernel.shape[1] // len(scale)))
 
 
 def source_projection(attentions: Iterable[MultiHeadAttention]) -> Linear:

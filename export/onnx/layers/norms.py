@@ -7,7 +7,7 @@ import numpy as np
 from keras_transformer.config.stack import AttentionConfig, NormConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.attention.kinds import head_widths
-from keras_transformer.export.onnx.layers.linear import score_scale, weight_array
+from keras_transformer.export.onnx.layers.linear import magnitudes, score_scale, weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
@@ -18,19 +18,19 @@ HOLDS: dict[type, set[str]] = {
 
 
 def with_normalized_heads(graph: GraphBuilder, attention: MultiHeadAttention, packed: str) -> str:
-    """Normalises each head's queries and keys of `own_projection`'s outputs, and scales queries.
+    """Normalises each head's queries and keys of `own_projection`'s outputs, and scales them.
 
     Args:
         graph: The graph.
         attention: The layer, which has these norms.
-        packed: Queries, keys and values `(rows, width)`, the queries not yet scaled.
+        packed: Queries, keys and values `(rows, width)`, not yet scaled.
     """
     widths, width = head_widths(attention), attention.config.key_dim
     query, key, value = graph.ops("Split", packed, integers(*widths), count=3, axis=1)
-    found = []
+    found, large = [], magnitudes(attention)
     for part, norm, scale, whole in (
-        (query, attention.query_norm, score_scale(attention), widths[0]),
-        (key, attention.key_norm, 1.0, widths[1]),
+        (query, attention.query_norm, large * np.float32(score_scale(attention)), widths[0]),
+        (key, attention.key_norm, large, widths[1]),
     ):
         heads = normalized(graph, graph.reshape(part, -1, width), norm, scale=scale)
         found.append(graph.reshape(heads, -1, whole))
@@ -42,7 +42,7 @@ def normalized(
     states: str,
     norm: Any,
     more: np.ndarray | None = None,
-    scale: float = 1.0,
+    scale: float | np.ndarray = 1.0,
 ) -> str:
     """Applies LayerNorm or RMSNorm over the last axis, times `scale`, and adds `more`."""
     gamma, epsilon = weight_array(norm.gamma) * np.float32(scale), float(norm.epsilon)

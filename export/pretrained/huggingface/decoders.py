@@ -20,6 +20,7 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import gpt2_table
 from keras_transformer.pretrained.huggingface.decoders.llama import llama_table
+from keras_transformer.pretrained.huggingface.decoders.rope import rope_fields
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
 _GPT2 = "GPT2LMHeadModel"
@@ -80,7 +81,7 @@ def _gpt2_config(outgoing: Outgoing) -> dict[str, Any]:
 
 def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
     config = outgoing.config
-    rotary = {"rope_type": "default", "rope_theta": config.rotary_base}
+    rotary: Any = config.block().own.rotary
     return {
         "model_type": model_type,
         "vocab_size": _rows(config),
@@ -92,9 +93,7 @@ def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
         "num_hidden_layers": config.num_layers,
         "hidden_act": THEIR_ACTIVATIONS[config.activation],
         "rms_norm_eps": config.layer_norm_epsilon,
-        # Older versions read the second.
-        "rope_parameters": rotary,
-        "rope_theta": config.rotary_base,
+        **rope_fields(rotary, config.key_dim),
         "sliding_window": config.window,
         "attention_bias": config.use_bias and config.attention_bias,
         "mlp_bias": config.use_bias and config.feed_forward_bias,
@@ -184,6 +183,7 @@ def of_llama(
             "num_key_value_heads": None,
             "positions": ("none",),
             "rotary_base": None,
+            "rotary_scaling": None,
             "tied_head": None,
             "use_bias": (False,),
             **values,

@@ -6,6 +6,7 @@ from typing import Any
 from keras_transformer.export.pretrained.huggingface.decoders import of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.gemma import FULL, SLIDING, gemma_table
+from keras_transformer.pretrained.huggingface.decoders.rope import rope_fields, rope_parameters
 
 _FORM: dict[str, Any] = {
     "activation": ("gelu_tanh",),
@@ -14,8 +15,8 @@ _FORM: dict[str, Any] = {
 }
 
 
-def _in_turn(outgoing: Outgoing, name: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """Returns fields of blocks of which some have a window, and the rotary base of either kind.
+def _in_turn(outgoing: Outgoing, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns fields of blocks of which some have a window, and rotary positions of either kind.
 
     Raises:
         ValueError: Blocks differ by more than one window and the rotary base of those that have it.
@@ -35,14 +36,14 @@ def _in_turn(outgoing: Outgoing, name: str) -> tuple[dict[str, Any], dict[str, f
             f"it, got block_pattern={outgoing.config.block_pattern!r}."
         )
     window, near = next(iter(sliding), (1, *full))
-    bases = {SLIDING: near.base, FULL: next(iter(full), near).base}
+    rotary = {SLIDING: near, FULL: next(iter(full), near)}
     fields = {
         "hidden_activation": "gelu_pytorch_tanh",
         "layer_types": [FULL if window is None else SLIDING for window, _ in places],
         "query_pre_attn_scalar": outgoing.config.key_dim,
         "sliding_window": window,
     }
-    return fields, bases
+    return fields, rotary
 
 
 def _gemma2_fields(outgoing: Outgoing) -> dict[str, Any]:
@@ -51,16 +52,16 @@ def _gemma2_fields(outgoing: Outgoing) -> dict[str, Any]:
     Raises:
         ValueError: Blocks differ by more than one window.
     """
-    fields, bases = _in_turn(outgoing, "Gemma2ForCausalLM")
-    if bases[SLIDING] != bases[FULL]:
+    fields, rotary = _in_turn(outgoing, "Gemma2ForCausalLM")
+    near, full = rotary[SLIDING], rotary[FULL]
+    if near != full:
         raise ValueError(
-            f"Gemma2ForCausalLM needs one rotary_base in all blocks, got {bases[SLIDING]} in those "
-            f"with a window and {bases[FULL]} in the others."
+            f"Gemma2ForCausalLM needs one rotary_base in all blocks, got {near.base} in those "
+            f"with a window and {full.base} in the others."
         )
     return {
         **fields,
-        "rope_parameters": {"rope_type": "default", "rope_theta": bases[FULL]},
-        "rope_theta": bases[FULL],
+        **rope_fields(full, outgoing.config.key_dim),
         "attn_logit_softcapping": outgoing.config.attention_soft_cap,
         "final_logit_softcapping": outgoing.config.final_logit_soft_cap,
     }
@@ -68,15 +69,14 @@ def _gemma2_fields(outgoing: Outgoing) -> dict[str, Any]:
 
 def _gemma3_fields(outgoing: Outgoing) -> dict[str, Any]:
     """Returns the fields of a Gemma 3 that a Llama has not; raises as `_in_turn` does."""
-    fields, bases = _in_turn(outgoing, "Gemma3ForCausalLM")
+    fields, rotary = _in_turn(outgoing, "Gemma3ForCausalLM")
+    width = outgoing.config.key_dim
     return {
         **fields,
-        "rope_parameters": {
-            kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()
-        },
-        # Older versions read these.
-        "rope_theta": bases[FULL],
-        "rope_local_base_freq": bases[SLIDING],
+        **rope_fields(rotary[FULL], width),
+        "rope_parameters": {kind: rope_parameters(one, width) for kind, one in rotary.items()},
+        # Older versions read this.
+        "rope_local_base_freq": rotary[SLIDING].base,
     }
 
 

@@ -31,6 +31,11 @@ OPTIONS: list[dict[str, Any]] = [
     {"num_key_value_heads": 1},
     {"query_key_norm": True},
     {"rotary_base": 10_000.0},
+    {
+        "rotary_base": 10_000.0,
+        "rotary_width": 2,
+        "rotary_scaling": {"kind": "linear", "factor": 2.0},
+    },
     {"window": 3},
     {"attention_soft_cap": 2.0},
     {"block_pattern": ({"window": 3}, {"rotary_base": 100.0, "feed_forward_dim": 7})},

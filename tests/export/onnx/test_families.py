@@ -213,6 +213,12 @@ DECODERS: dict[str, dict[str, Any]] = {
     "clusters of ids": {"cutoffs": (10, 25), "div_value": 2, "logit_bias": True},
     "clusters of ids, own head": {"cutoffs": (20,), "tied_head": False, "num_layers": 1},
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
+    "as Qwen 3, scaled": {
+        **MODERN,
+        "query_key_norm": True,
+        "rotary_width": 4,
+        "rotary_scaling": {"kind": "yarn", "factor": 4.0, "original_length": 64, "magnitude": 1.2},
+    },
     "norms of queries and keys, post-norm": {"norm": "post", "query_key_norm": True},
     "rotary, norms on both sides": {**ROTARY, "norm": "both"},
     "as T5's decoder": {**RELATIVE, "logit_bias": True},

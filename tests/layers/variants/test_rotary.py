@@ -1,27 +1,46 @@
 """Rotary positions: against complex numbers in float64, and what they promise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from keras_transformer.config import AttentionConfig, RotaryConfig
+from keras_transformer.config import AttentionConfig, RotaryConfig, RotaryScalingConfig
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.variants.rotary import rotate
+
+LONG = RotaryScalingConfig(
+    kind="longrope",
+    original_length=8,
+    short_factors=(1.5, 3.0),
+    long_factors=(2.0, 9.0),
+    magnitude=1.3,
+)
 
 
 def test_worked_example() -> None:
     # Width 2 has one pair, which turns by one radian a place.
     heads = np.array([[[[1.0, 0.0]] * 3]], "float32")
     expected = [[np.cos(place), np.sin(place)] for place in range(3)]
-    np.testing.assert_allclose(rotate(heads, 0, 10_000.0)[0, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(rotate(heads, 0, RotaryConfig())[0, 0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("first_place", [0, 7])
-def test_equals_complex_numbers_in_float64(first_place: int, paper) -> None:
+@pytest.mark.parametrize(
+    "rotary",
+    [
+        RotaryConfig(base=100.0),
+        RotaryConfig(base=100.0, width=4),
+        RotaryConfig(base=100.0, width=4, scaling=LONG),
+    ],
+    ids=str,
+)
+def test_equals_complex_numbers_in_float64(first_place: int, rotary: Any, paper) -> None:
     heads = np.random.default_rng(0).standard_normal((2, 3, 5, 8))
-    found = np.asarray(rotate(heads.astype("float32"), first_place, 100.0))
+    found = np.asarray(rotate(heads.astype("float32"), first_place, rotary))
     for sentence in range(2):
         for head in range(3):
-            expected = paper.rotary(heads[sentence, head], 100.0, first_place)
+            expected = paper.rotary(heads[sentence, head], rotary, first_place)
             np.testing.assert_allclose(found[sentence, head], expected, atol=1e-5)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from keras_transformer.config import RotaryConfig
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED
 from keras_transformer.layers.variants.rotary import rates
 
@@ -108,7 +109,7 @@ def test_rotary_turns_the_pairs_of_queries_and_keys(
     run: Run, seed: int, rows: int, heads: int, width: int, place: int
 ) -> None:
     packed = draw(seed, rows, 3 * heads * width)
-    of_pairs = rates(100.0, width)
+    of_pairs = rates(RotaryConfig(base=100.0), width)
     inputs = [packed, np.arange(place, place + rows, dtype=np.int32), np.repeat(of_pairs, 2)]
     [found] = run("Rotary", inputs, stored=[2], heads=2 * heads)
     turned = 2 * heads * width

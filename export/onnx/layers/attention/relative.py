@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from keras_transformer.config.stack import AttentionConfig, RelativeBiasConfig
+from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED
 from keras_transformer.export.onnx.layers.embedding import places_of_rows

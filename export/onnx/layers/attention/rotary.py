@@ -1,10 +1,12 @@
 """Rotary positions (Su et al. 2021) before attention of this package's own operators."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 
-from keras_transformer.config.stack import AttentionConfig, RotaryConfig
+from keras_transformer.config.positions.rotary import RotaryConfig, RotaryScalingConfig
+from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
@@ -12,7 +14,12 @@ from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.rotary import rates
 
-HOLDS: dict[type, set[str]] = {AttentionConfig: {"rotary"}, RotaryConfig: {"base"}}
+HOLDS: dict[type, set[str]] = {
+    AttentionConfig: {"rotary"},
+    RotaryConfig: {"base", "width", "scaling"},
+    # All of it becomes numbers: the angles of pairs, and a factor in weights before them.
+    RotaryScalingConfig: {field.name for field in dataclasses.fields(RotaryScalingConfig)},
+}
 
 
 def turned(
@@ -32,7 +39,7 @@ def turned(
     """
     if attention.config.rotary is None:
         return attend
-    of_features = np.repeat(rates(attention.config.rotary.base, attention.config.key_dim), 2)
+    of_features = np.repeat(rates(attention.config.rotary, attention.config.key_dim), 2)
     flags = {
         "heads": attention.config.num_heads + attention.config.num_key_value_heads,
         "domain": NATIVE,

@@ -61,9 +61,9 @@ def _turned(
     query, key, value = parts
     if attention.config.rotary is None:
         return query, key, value
-    base, width = attention.config.rotary.base, attention.config.key_dim
+    rotary, width = attention.config.rotary, attention.config.key_dim
     cosines, sines = graph.shared(
-        ("rotary", base, width, ids), lambda: _waves(graph, rates(base, width), ids)
+        ("rotary", rotary, width, ids), lambda: _waves(graph, rates(rotary, width), ids)
     )
     query, key = (
         graph.op("RotaryEmbedding", part, integers(0), cosines, sines, domain=MICROSOFT)

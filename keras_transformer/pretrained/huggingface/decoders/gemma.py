@@ -18,8 +18,8 @@ from keras_transformer.pretrained.huggingface.decoders.llama import (
     changed,
     llama_config,
     llama_table,
-    rotary_base,
 )
+from keras_transformer.pretrained.huggingface.decoders.rope import read_rope
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues
@@ -64,26 +64,34 @@ def gemma3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> 
         final_logit_softcapping=None,
         query_pre_attn_scalar=fields.integer("head_dim"),
     )
-    full, sliding = _rotary_bases(fields)
-    window = {"window": fields.integer("sliding_window", least=1), "rotary_base": sliding}
-    plain = changed(fields, rope_parameters=None, rope_theta=full, sliding_window=None)
+    full, sliding = _rotary_options(fields)
+    window = {"window": fields.integer("sliding_window", least=1)}
+    window |= {name: one for name, one in sliding.items() if full.get(name) != one}
+    plain = changed(fields, rope_parameters=None, rope_scaling=None, sliding_window=None)
     return replace(
         gemma_config(plain, special_ids, tensors),
         norm="both",
         query_key_norm=True,
         block_pattern=_in_turn(fields, window),
+        **full,
     )
 
 
-def _rotary_bases(fields: Fields) -> tuple[float, float]:
+def _rotary_options(fields: Fields) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns those of blocks without and with a window, which older files name apart."""
-    given = fields.mapping("rope_parameters", FileValues(fields.path, {}))
-    if FULL in given.values or SLIDING in given.values:
-        full, sliding = (
-            rotary_base(changed(fields, rope_parameters=given[kind])) for kind in (FULL, SLIDING)
-        )
-        return full, sliding
-    return rotary_base(fields), fields.number("rope_local_base_freq")
+    given, width = (
+        fields.mapping("rope_parameters", FileValues(fields.path, {})),
+        fields["head_dim"],
+    )
+    local = fields.number("rope_local_base_freq")
+    near = changed(fields, rope_theta=local, rope_parameters=None, rope_scaling=None)
+    is_apart = FULL in given.values or SLIDING in given.values
+    full, sliding = (
+        read_rope(one, width, given.mapping(kind) if is_apart else None)
+        for one, kind in ((fields, FULL), (near, SLIDING))
+    )
+    unscaled = {"rotary_scaling": None} if "rotary_scaling" in full else {}
+    return full, unscaled | sliding
 
 
 def _in_turn(fields: Fields, window: dict[str, Any]) -> tuple[dict[str, Any], ...]:

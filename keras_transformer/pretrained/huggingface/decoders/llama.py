@@ -8,18 +8,17 @@ from typing import Any
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.decoders.common import (
     HEAD,
     is_tied,
     never_padding,
     rows,
 )
+from keras_transformer.pretrained.huggingface.decoders.rope import read_rope
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.tensor_files import Tensors
-from keras_transformer.pretrained.values import FileValues
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
 _EMBEDDINGS = "model.embed_tokens.weight"
@@ -50,7 +49,7 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
         num_layers=fields.integer("num_hidden_layers"),
         positions="none",
         max_positions=None,
-        rotary_base=rotary_base(fields),
+        **read_rope(fields, head_dim),
         activation=fields.activation("hidden_act", "silu"),
         gated_feed_forward=True,
         norm_kind="rms_norm",
@@ -64,19 +63,6 @@ def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
         logit_bias=special_ids.pad >= fields.vocab_size(),
         special_ids=special_ids,
     )
-
-
-def rotary_base(fields: Fields) -> float:
-    """Returns the base of rotary positions, or refuses those that are scaled."""
-    fields.require(rope_scaling=None)
-    rope = fields.mapping("rope_parameters", FileValues(fields.path, {}))
-    kind = rope.get("rope_type", "default")
-    if kind != "default":
-        raise ImportRefusedError(
-            f"{fields.path} has rope_parameters of the type {kind!r}, and only 'default' is "
-            "supported."
-        )
-    return float(rope.number("rope_theta", fields.number("rope_theta", 10_000.0)))
 
 
 def qwen2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:

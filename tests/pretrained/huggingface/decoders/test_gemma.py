@@ -51,6 +51,21 @@ def test_windows_take_turns_as_the_file_says(changes: dict[str, Any]) -> None:
     assert places == [(3, 10_000.0), last]
 
 
+LINEAR = {"rope_type": "linear", "factor": 8.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{**OLD, "rope_scaling": LINEAR}, {"rope_parameters": {FULL: LINEAR, SLIDING: {}}}],
+    ids=str,
+)
+def test_only_blocks_without_a_window_have_scaled_angles(changes: dict[str, Any]) -> None:
+    config = config_of(**{**changes, "layer_types": [SLIDING, FULL]})
+    near, far = (block.own.rotary for block in config.stack.layers)
+    assert (near.base, near.scaling) == (10_000.0, None)
+    assert (far.base, far.scaling.factor) == (1_000_000.0, 8.0)
+
+
 @pytest.mark.parametrize(
     ("kinds", "period"),
     [([SLIDING, SLIDING, FULL] * 2 + [SLIDING], 3), ([FULL] * 3, 1), ([FULL, SLIDING, SLIDING], 3)],
@@ -74,11 +89,11 @@ def test_the_shortest_turn_is_repeated(kinds: list[str], period: int) -> None:
         ({"layer_types": [FULL, ["x"]]}, "layer_types"),
         ({"sliding_window": 0}, "sliding_window"),
         (
-            {"rope_parameters": {FULL: {"rope_type": "linear", "factor": 8.0}, SLIDING: {}}},
-            "rope_parameters of the type 'linear'",
+            {"rope_parameters": {FULL: {"rope_type": "mrope", "factor": 8.0}, SLIDING: {}}},
+            "rope_parameters: full_attention has rotary positions of the type 'mrope'",
         ),
         ({"rope_parameters": {FULL: {}}}, "rope_parameters.* lacks the field sliding_attention"),
-        ({**OLD, "rope_scaling": {"factor": 8.0}}, "rope_scaling"),
+        ({**OLD, "rope_scaling": {"factor": 8.0}}, "rope_scaling has .* the type 'default'"),
     ],
     ids=str,
 )

@@ -1,0 +1,1 @@
+"""How attention reads the places of tokens, as frozen, validated values."""
