@@ -58,6 +58,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.saved_tokenizers tests/fixtures tests/fixtures/saved_tokenizers
 	$(ORACLES)/bin/python -m tools.oracles.pytorch_files tests/fixtures/pytorch
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
+	$(ORACLES)/bin/python -m tools.oracles.chats tests/fixtures/stacks tests/fixtures/chats
 	$(ORACLES)/bin/python -m tools.oracles.chains tests/fixtures/chains
 	$(ORACLES)/bin/python -m tools.oracles.adaptive_softmax tests/fixtures/adaptive_softmax.npz
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained

@@ -102,6 +102,7 @@ SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.artefact.search_signatures",
     "keras_transformer.artefact.signatures",
     "keras_transformer.config.families",
+    "keras_transformer.generation.chat_template",
     "keras_transformer.text.joined_lines",
     "keras_transformer.translation.by_sentence",
 }

@@ -45,6 +45,7 @@ from keras_transformer.artefact.manifest import (
 from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.export.onnx.settings import FASTEST, check_settings
 from keras_transformer.export.placement import placed
+from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
 from keras_transformer.runtime.onnx_graphs.operators import (
     operators_revision,
     operators_version,
@@ -70,6 +71,7 @@ def export_onnx(
     training_text: TrainingText | None = None,
     search: Mapping[str, Any] | None = None,
     shortlist: Shortlist | None = None,
+    chat: ChatTemplate | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
@@ -101,6 +103,7 @@ def export_onnx(
         shortlist: The target tokens that each source token may need, from `read_shortlist` or
             `train_shortlist`. Searches choose only among these, which is faster; among all tokens
             if None.
+        chat: The template of chats, which the server renders; None if the model has none.
 
     Returns:
         The artefact's path.
@@ -132,6 +135,7 @@ def export_onnx(
             min_score,
             own,
             shortlist,
+            chat,
         )
     return Path(directory)
 
@@ -146,6 +150,7 @@ def _write(
     min_score: float | None,
     search: Mapping[str, Any],
     shortlist: Shortlist | None,
+    chat: ChatTemplate | None,
 ) -> None:
     sets = graph_sets(model.config, form, has_shortlist=shortlist is not None)
     graphs = chain.from_iterable(each.emit(model, form) for each in sets)
@@ -170,8 +175,15 @@ def _write(
         training_text=training_text,
         min_score=min_score,
         search=search,
+        chat=None if chat is None else _write_chat(chat, directory),
     ).write(directory)
     Manifest.read(directory).verify(directory)
+
+
+def _write_chat(chat: ChatTemplate, directory: Path) -> StoredFile:
+    path = directory / CHAT_TEMPLATE
+    path.write_text(chat.to_json(), encoding="utf-8")
+    return StoredFile(file=CHAT_TEMPLATE, sha256=sha256_of(path))
 
 
 def _check(model: AnyModel, manifest: Manifest, directory: Path) -> float:

@@ -12,6 +12,7 @@ from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.export.onnx.export import export_onnx
 from keras_transformer.export.onnx.shortlists.files import read_shortlist
 from keras_transformer.export.onnx.shortlists.parallel_text import CANDIDATES, train_shortlist
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
 
@@ -31,6 +32,7 @@ class OnnxKeywords(TypedDict, total=False):
     overwrite: bool
     training_text: TrainingText | None
     search: Mapping[str, Any] | None
+    chat: ChatTemplate | None
 
 
 def export_run(
@@ -71,6 +73,7 @@ def export_run(
         "min_score": record.load_min_score(),
         "training_text": record.load_training_text(),
         "search": record.load_search(),
+        "chat": record.load_chat_template(),
     }
     own["shortlist"] = _make(shortlist, shortlist_candidates, model, source, target)
     return export_onnx(model, source, directory, **{**own, **options})

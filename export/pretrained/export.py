@@ -90,7 +90,8 @@ def _of_run(run: Path) -> Outgoing:
     model, source, target = load_run(run)
     place = RunDirectory(run)
     unused = dict(open_npz(place.unused)) if place.unused.exists() else {}
-    return replace(_of_model(model, source, target, place.load_search()), unused=unused)
+    outgoing = _of_model(model, source, target, place.load_search())
+    return replace(outgoing, unused=unused, chat=place.load_chat_template())
 
 
 def _of_model(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.text.tokenizer import Tokenizer
 
 
@@ -17,6 +18,7 @@ class Outgoing:
         target: The tokenizer of targets; the same object if there is one vocabulary.
         search: Options of a search that the model is meant to be used with, as a run records them.
         unused: Weights that no part of the model reads, as it was imported, by name.
+        chat: The template of chats; None if there is none.
     """
 
     model: Any
@@ -24,6 +26,7 @@ class Outgoing:
     target: Tokenizer
     search: Mapping[str, Any] = field(default_factory=dict)
     unused: Mapping[str, Any] = field(default_factory=dict)
+    chat: ChatTemplate | None = None
 
     def check_sentencepiece(self, name: str) -> None:
         """Raises a ValueError if a tokenizer is none of SentencePiece.

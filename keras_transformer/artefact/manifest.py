@@ -85,6 +85,7 @@ class Manifest:
             unknown.
         shortlist: The target tokens that each source token may need; None if searches choose among
             all.
+        chat: The template of chats; None if the model has none.
         format_version: Version of this contract.
 
     Raises:
@@ -109,6 +110,7 @@ class Manifest:
     producer: Mapping[str, str] = dataclasses.field(default_factory=dict)
     training_text: TrainingText | None = None
     shortlist: ShortlistFile | None = None
+    chat: StoredFile | None = None
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -147,9 +149,9 @@ class Manifest:
     def files(self) -> list[StoredFile]:
         """Every file that belongs to the artefact, except the manifest."""
         native = () if self.native is None else self.native.graphs.values()
-        listed = () if self.shortlist is None else (self.shortlist,)
+        others = [one for one in (self.shortlist, self.chat) if one is not None]
         graphs = (*self.graphs.values(), *native)
-        return [*graphs, self.weights, *self.tokenizers.values(), *listed]
+        return [*graphs, self.weights, *self.tokenizers.values(), *others]
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -313,7 +315,7 @@ def _check_own_sha256(values: Mapping[str, Any]) -> None:
 
 def _from_values(values: dict[str, Any]) -> Manifest:
     native, seen = values.get("native"), values.get("training_text")
-    listed, weights = values.get("shortlist"), values["weights"]
+    listed, weights, chat = values.get("shortlist"), values["weights"], values.get("chat")
     return Manifest(
         config=dict(values["config"]),
         special_ids=special_ids_from(values["special_ids"]),
@@ -333,6 +335,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         producer=dict(values.get("producer", {})),
         training_text=None if seen is None else TrainingText.from_dict(seen),
         shortlist=None if listed is None else ShortlistFile(**listed),
+        chat=None if chat is None else StoredFile(**chat),
     )
 
 

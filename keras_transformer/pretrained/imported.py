@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.layers.initializers import values_follow
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.pretrained.errors import ImportRefusedError
@@ -34,6 +35,7 @@ class Imported:
         unused: Those of weights that no part of the model reads.
         search: Options of a search that the model was meant to be used with.
         left_out: What its files say of a search that no option of ours does, as "name=value".
+        chat: The template of chats; None if there is none.
 
     Raises:
         ImportRefusedError: The vocabularies' special ids differ.
@@ -49,6 +51,7 @@ class Imported:
     unused: tuple[str, ...] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    chat: ChatTemplate | None = None
 
     def __post_init__(self) -> None:
         check_defaults(self.search)

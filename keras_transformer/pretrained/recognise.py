@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.families import CONFIG, MODEL
 from keras_transformer.models.families import AnyModel
@@ -27,6 +28,7 @@ from keras_transformer.pretrained.huggingface.bart_family import (
     read_bart_family,
 )
 from keras_transformer.pretrained.huggingface.bert_family import ENCODERS
+from keras_transformer.pretrained.huggingface.decoders.chat import read_chat_template
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
@@ -158,5 +160,7 @@ def _read_huggingface(path: Path, root: Path) -> Imported:
         imported = HUGGINGFACE[kind](path, config)
     if isinstance(imported.config, EncoderConfig):
         return imported
+    if isinstance(imported.config, DecoderConfig):
+        imported = replace(imported, chat=read_chat_template(path))
     untaken = left_out(path, Fields(file, config), imported.config.special_ids)
     return replace(imported, left_out=untaken)

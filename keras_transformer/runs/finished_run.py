@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file, save_model
 from keras_transformer.runs.history import History
@@ -22,6 +23,7 @@ def write_finished_run(
     tokenizers: Tokenizers,
     record: dict[str, Any],
     unused: Mapping[str, Any] | None = None,
+    chat: ChatTemplate | None = None,
 ) -> None:
     """Writes a model that was not trained here, in place of what the directory has of a run.
 
@@ -31,6 +33,7 @@ def write_finished_run(
         tokenizers: Those of source and target; the same object if there is one vocabulary.
         record: What `training.json` holds.
         unused: Weights that no part of the model reads, by their published names, for exports.
+        chat: The template of its chats; None if it has none.
     """
     place.path.mkdir(parents=True, exist_ok=True)
     # A run without its model is not finished, so that it is removed first and written last.
@@ -38,6 +41,7 @@ def write_finished_run(
     place.save_config(model.config)
     place.save_tokenizers(*tokenizers)
     place.save_training(record, History(), finished=True)
+    place.save_chat_template(chat)
     place.unused.unlink(missing_ok=True)
     if unused:
         with whole_file(place.unused) as partial, open(partial, "wb") as stream:

@@ -11,6 +11,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import CONFIG, MODEL, ModelConfig, load_config
+from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
 from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.runs.checkpoints import list_to_resume
 from keras_transformer.runs.history import History
@@ -184,6 +185,28 @@ class RunDirectory:
     def unused(self) -> Path:
         """Weights of an imported model that no part of it reads, by their published names."""
         return self.path / UNUSED
+
+    def save_chat_template(self, chat: ChatTemplate | None) -> None:
+        """Writes the template of chats, or deletes an older one if there is none."""
+        path = self.path / CHAT_TEMPLATE
+        if chat is None:
+            path.unlink(missing_ok=True)
+        elif self.is_chief:
+            write_text(path, chat.to_json())
+
+    def load_chat_template(self) -> ChatTemplate | None:
+        """Reads the template of chats; None if the model has none.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        path = self.path / CHAT_TEMPLATE
+        if not path.is_file():
+            return None
+        try:
+            return ChatTemplate.from_json(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
     def load_search(self) -> dict[str, Any]:
         """Reads the fields of `SearchOptions` that the model was imported with; {} for none."""

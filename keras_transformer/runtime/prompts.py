@@ -75,6 +75,17 @@ class PromptContinuer:
             raise ValueError(f"the ids of a prompt must lie in 0 to {size - 1}, got {wrong}.")
         return Prompt(tuple(ids), self._text_ids.decode([ids])[0])
 
+    def of_chat(self, rendered: str) -> Prompt:
+        """Returns the text of a chat as a prompt, in which the names of special tokens mean these.
+
+        Raises:
+            ValueError: It has no token.
+        """
+        ids = self._text_ids.encode_marked(rendered)
+        if not ids:
+            raise ValueError("the chat's text has no token: give a message with some text.")
+        return Prompt(tuple(ids))
+
     def search(
         self, prompts: Sequence[Prompt], options: SearchOptions
     ) -> list[tuple[Hypothesis, Ending]]:

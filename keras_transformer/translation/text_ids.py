@@ -66,6 +66,10 @@ class TextIds:
         """Returns each text's ids, without bos and eos; bytes need not be valid UTF-8."""
         return self.subwords.encode(texts)
 
+    def encode_marked(self, text: str) -> list[int]:
+        """Returns the ids of a text in which the pieces of all special ids mean these."""
+        return self.subwords.encode_marked(text)
+
     def phrases(self, texts: Iterable[str]) -> Phrases:
         """Returns phrases that a search is to find; forms of one have `|` between them.
 

@@ -50,6 +50,12 @@ MARIAN: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
 ]
 
 
+def test_further_ends_of_a_decoder_are_stop_tokens() -> None:
+    theirs = {"eos_token_id": [3, 7, 0, 9]}
+    given = Path("nowhere"), Fields(Path("nowhere"), theirs), SPECIAL
+    assert generation.read_decoder_search(*given) == {"stop_tokens": [7, 9]}
+
+
 @pytest.mark.parametrize(("theirs", "ours", "told"), HUGGINGFACE)
 def test_of_hugging_face(
     theirs: dict[str, Any], ours: dict[str, Any], told: tuple[str, ...]

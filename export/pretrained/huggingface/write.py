@@ -23,6 +23,7 @@ from keras_transformer.export.pretrained.huggingface.t5 import T5
 from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
 from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
 from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.pretrained.huggingface.decoders.chat import write_chat_template
 from keras_transformer.pretrained.huggingface.generation import GENERATION, write_search
 from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
@@ -57,6 +58,8 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     write_json(directory / CONFIG, config)
     write_json(directory / GENERATION, _generation(outgoing, config))
     architecture.save_tokenizer(outgoing, directory)
+    if outgoing.chat is not None:
+        write_chat_template(outgoing.chat, directory)
     tensors = {**outgoing.unused, **architecture.tensors(outgoing)}
     with whole_file(directory / SAFETENSORS) as partial:
         _save_file()(tensors, str(partial), metadata={"format": "pt"})
@@ -87,6 +90,8 @@ def _generation(outgoing: Outgoing, config: dict[str, Any]) -> dict[str, Any]:
         # Theirs may have no padding, which no search of theirs then needs to be kept from.
         banned = [row for row in banned if max(row) < config["vocab_size"]]
     ids = {name: config[name] for name in _special_ids(outgoing)}
+    if outgoing.search.get("stop_tokens"):
+        ids["eos_token_id"] = [ids["eos_token_id"], *outgoing.search["stop_tokens"]]
     return {**ids, **({"bad_words_ids": banned} if banned else {}), **search}
 
 

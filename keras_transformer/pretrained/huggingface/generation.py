@@ -85,9 +85,16 @@ def read_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str
 def read_decoder_search(path: Path, fields: Fields, special_ids: SpecialIds) -> dict[str, Any]:
     """Returns the options that a decoder alone was saved with.
 
-    Lengths that count the prompt are left out.
+    Lengths that count the prompt are left out. Of several ids that end a text, as models for chats
+    have them, those beside the vocabulary's are stop tokens.
     """
-    return _common(read_generation(path, fields), special_ids)
+    theirs = read_generation(path, fields)
+    found = _common(theirs, special_ids)
+    ends = theirs.get("eos_token_id", None)
+    known = (special_ids.eos, *special_ids.never_generated)
+    if isinstance(ends, list) and (others := [token for token in ends if token not in known]):
+        found["stop_tokens"] = others
+    return found
 
 
 def left_out(path: Path, fields: Fields, special_ids: SpecialIds) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.errors import refusal
@@ -36,6 +37,7 @@ class Completions:
         search: The server's search.
         own: Fields of `SearchOptions` that the model was imported with.
         longest: Most tokens of a prompt behind its first; None if there is no limit.
+        template: The template of chats; None if the model has none.
 
     Attributes:
         search: The server's search, of which every prompt gets one text.
@@ -47,8 +49,9 @@ class Completions:
         search: SearchOptions,
         own: Mapping[str, Any],
         longest: int | None,
+        template: ChatTemplate | None,
     ) -> None:
-        self._continuer, self._longest = continuer, longest
+        self._continuer, self._longest, self._template = continuer, longest, template
         self.search = replace(search, num_hypotheses=1)
         self._of_samples = {name: own[name] for name in _OF_SAMPLES if name in own}
 
@@ -70,6 +73,31 @@ class Completions:
             return self._fitting([self._continuer.of_ids(row) for row in rows])
         except ValueError as error:
             raise refusal(str(error), "prompt") from error
+
+    def of_chat(
+        self, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+    ) -> Prompt:
+        """Returns a chat as a prompt.
+
+        Args:
+            messages: Its messages.
+            variables: What the template takes beside them.
+
+        Raises:
+            ServingError: The model has no chat template, it refuses the messages, or what it makes
+                of them is too long.
+        """
+        if self._template is None:
+            raise refusal(
+                "the model has no chat template: ask /v1/completions, or import it with the "
+                "chat_template of its tokenizer_config.json."
+            )
+        try:
+            rendered = self._template.render(messages, variables)
+            [prompt] = self._fitting([self._continuer.of_chat(rendered)], "messages")
+        except ValueError as error:
+            raise refusal(str(error), "messages") from error
+        return prompt
 
     def options(self, given: Mapping[str, Any]) -> SearchOptions:
         """Returns the server's search with what a request gives.
@@ -132,12 +160,12 @@ class Completions:
             if not emit(piece):
                 return
 
-    def _fitting(self, prompts: Sequence[Prompt]) -> list[Prompt]:
+    def _fitting(self, prompts: Sequence[Prompt], param: str = "prompt") -> list[Prompt]:
         for number, prompt in enumerate(prompts):
             if self._longest is not None and len(prompt) - 1 > self._longest:
                 raise refusal(
                     f"prompt {number} has {len(prompt) - 1} tokens behind its first, more than the "
                     f"limit of {self._longest}: shorten it.",
-                    "prompt",
+                    param,
                 )
         return list(prompts)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_transformer.artefact.entries import StoredFile
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.search_signatures import AnswerSizes, generator_text_signatures
 from keras_transformer.artefact.signatures import (
@@ -15,6 +16,7 @@ from keras_transformer.artefact.signatures import (
     Signature,
     TensorSpec,
 )
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
@@ -127,6 +129,7 @@ class ServedGenerator:
             search,
             self._generator.search,
             self._longest_prompt,
+            _chat_template(ArtefactFiles.of(directory), self._generator.manifest.chat),
         )
         declared = generator_text_signatures(AnswerSizes(max_length=search.max_length))
         # The rows of all requests are texts.
@@ -265,6 +268,15 @@ class ServedGenerator:
             length_penalty=search.length_penalty,
             length_penalty_type=search.length_penalty_type,
         )
+
+
+def _chat_template(files: ArtefactFiles, entry: StoredFile | None) -> ChatTemplate | None:
+    if entry is None:
+        return None
+    try:
+        return ChatTemplate.from_json(files.content(entry))
+    except ValueError as error:
+        raise ValueError(f"{files.directory / entry.file}: {error}") from error
 
 
 def _write_best(results: Sequence[list[Hypothesis]]) -> Outputs:

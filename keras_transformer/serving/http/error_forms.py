@@ -11,12 +11,13 @@ _TYPES = {
 }
 _CODES = {
     Code.UNAUTHENTICATED: "invalid_api_key",
-    Code.NOT_FOUND: "model_not_found",
     Code.RESOURCE_EXHAUSTED: "rate_limit_exceeded",
 }
 
 
-def error_form(path: str, status: int, message: str, code: Code | None, param: str | None) -> Any:
+def error_form(
+    path: str, status: int, message: str, code: Code | None, param: str | None
+) -> dict[str, Any]:
     """Returns the body of an error.
 
     Args:
@@ -26,15 +27,19 @@ def error_form(path: str, status: int, message: str, code: Code | None, param: s
         code: What kind of failure it is; None for a path or method that there is none of.
         param: The field that was wrong, if it is one.
     """
-    if not is_openai(path):
+    # TensorFlow Serving's paths name a model.
+    if not path.startswith(("/v1/", "/v2/")) or path.startswith("/v1/models/"):
         return {"error": message}
+    return openai_error(status, message, code, param)
+
+
+def openai_error(
+    status: int, message: str, code: Code | None, param: str | None = None
+) -> dict[str, Any]:
+    """Returns the body of an error in OpenAI's form; arguments as for `error_form`."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
-    if code is not None:
-        kind = _TYPES.get(code, kind)
-    found = {"message": message, "type": kind, "param": param}
-    return {"error": {**found, "code": _CODES.get(code) if code else None}}
-
-
-def is_openai(path: str) -> bool:
-    """Tells whether a path is one of OpenAI's API, or of those who share its form."""
-    return path.startswith(("/v1/", "/v2/")) and not path.startswith("/v1/models/")
+    name = _CODES.get(code) if code else None
+    if code is Code.NOT_FOUND and param == "model":
+        name = "model_not_found"
+    kind = _TYPES.get(code, kind) if code else kind
+    return {"error": {"message": message, "type": kind, "param": param, "code": name}}

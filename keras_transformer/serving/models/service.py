@@ -1,7 +1,7 @@
 """The service behind REST and gRPC, independent of protocols: from arrays to arrays."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.rows import Arrays, Own, Request, own_of, placed
 from keras_transformer.serving.models.running import (
     RequestReader,
+    Stream,
     before,
     run_rows,
     stream_passage,
@@ -186,6 +187,37 @@ class Service:
                 request = await self._reader.rows(read, texts, entry, until)
                 rows = request.rows
                 return request, await self._results(loaded, run, rows, entry, until, waiting)
+
+    async def stream_rows(
+        self,
+        loaded: LoadedVersion,
+        name: str,
+        read: Callable[[], Request],
+        stream: Stream,
+        *,
+        texts: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> AsyncGenerator[tuple[int, Any], None]:
+        """Yields what `stream` emits for each row, with the row's place, one row after the other.
+
+        Args:
+            loaded: The version that `find` returned.
+            name: What the request is called in metrics and log.
+            read: Returns the rows.
+            stream: Emits the pieces of a row's answer.
+            texts: The request's texts, which may go into the log.
+            timeout: Seconds after which it gives up, at most the server's own limit.
+        """
+        with self.journal.recorded("rest", loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + self._limit(timeout)
+            with loaded.use():
+                entry.signature = name
+                request = await self._reader.rows(read, texts, entry, until)
+                for place, row in enumerate(request.rows):
+                    found = stream_row(loaded, stream, row, entry, until)
+                    async with aclosing(found) as pieces:
+                        async for piece in pieces:
+                            yield place, piece
 
     async def _results(
         self,

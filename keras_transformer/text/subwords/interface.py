@@ -48,7 +48,7 @@ class Subwords(Protocol):
     """A vocabulary: any number of threads may share it.
 
     Ids are those of text: no method adds bos or eos, and none drops special ids. No text gives an
-    id of `special_ids.added_to_text`, even if it spells the piece.
+    id of `special_ids.added_to_text`, even if it spells the piece, but to `encode_marked`.
 
     Attributes:
         kind: "sentencepiece" or "tokenizer_json".
@@ -73,6 +73,9 @@ class Subwords(Protocol):
 
     def encode(self, texts: Sequence[str] | Sequence[bytes]) -> list[list[int]]:
         """Returns the ids of each text; bytes need not be valid UTF-8."""
+
+    def encode_marked(self, text: str) -> list[int]:
+        """Returns the ids of a text in which the pieces of all special ids mean these."""
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
         """Returns the ids of a random segmentation of each text, as `Tokenizer.sample` says.

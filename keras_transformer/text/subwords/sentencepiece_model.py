@@ -1,6 +1,8 @@
 """A SentencePiece model as `Subwords`; needs only the `sentencepiece` package."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import compress
 from typing import Any
 
@@ -22,6 +24,8 @@ MASK_PIECE = "<mask>"
 UNKNOWN_BEHIND = "<unknown_from_here>"
 # What no text gives and what holds the place of an id without a piece.
 UNUSED_PIECE = "<unused_{}>"
+# Hardly any piece has one, so that what stands behind it is read as inside a text.
+_LINE_END = "\n"
 # For at least this many texts, the threads that SentencePiece starts for a list pay off.
 _MANY = 64
 
@@ -76,6 +80,30 @@ class SentencePieceModel:
                 for place, row in enumerate(rows)
             ]
         return self._without_spaces(self._known(rows))
+
+    def encode_marked(self, text: str) -> list[int]:
+        """Returns the ids of a text in which the pieces of all special ids mean these.
+
+        What stands behind one of them does not begin as a text does, with a space.
+        """
+        first, *parts = self._marks.split(text)
+        ids = self.encode([first])[0] if first else []
+        for mark, part in zip(parts[::2], parts[1::2], strict=True):
+            ids += [self._processor.piece_to_id(mark), *self._encode_inside(part)]
+        return ids
+
+    def _encode_inside(self, text: str) -> list[int]:
+        if not text:
+            return []
+        begin, whole, alone = self.encode([_LINE_END, _LINE_END + text, text])
+        return whole[len(begin) :] if whole[: len(begin)] == begin else alone
+
+    @cached_property
+    def _marks(self) -> re.Pattern[str]:
+        processor = self._processor
+        names = [self.piece(token) for token in range(self.size) if processor.is_control(token)]
+        longest_first = sorted(names, key=len, reverse=True)
+        return re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
 
     def _words_begun(self, texts: Sequence[Any]) -> Sequence[Any]:
         """Returns texts in which a word begins behind each symbol that stands apart."""

@@ -85,6 +85,14 @@ class TokenizerJson:
             encoded = self._splitter.encode_batch_fast(rows, add_special_tokens=False)
         return [self._allowed(one.ids) for one in encoded]
 
+    def encode_marked(self, text: str) -> list[int]:
+        """Returns the ids of a text in which the pieces of all special ids mean these."""
+        return list(self._marked_splitter.encode(text, add_special_tokens=False).ids)
+
+    @cached_property
+    def _marked_splitter(self) -> Any:
+        return _open_splitter(json.loads(self.content), ())
+
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
         """Raises `ValueError`: there is one segmentation of each text."""
         raise ValueError(

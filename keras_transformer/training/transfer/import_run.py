@@ -67,5 +67,5 @@ def import_run(
             f"{directory}: no part of the model reads these weights, which are kept for "
             f"`export --format huggingface`: {', '.join(unused)}"
         )
-    write_finished_run(place, model, imported.tokenizers, record, unused)
+    write_finished_run(place, model, imported.tokenizers, record, unused, imported.chat)
     return place.path

@@ -4,16 +4,27 @@ from typing import Any
 
 from starlette.responses import Response
 
-from keras_transformer.runtime.prompts import Ending, Prompt
+from keras_transformer.runtime.prompts import Prompt
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
-from keras_transformer.serving.http.openai.search_fields import NEUTRAL, SILENT, read_search
-from keras_transformer.serving.models.rows import Request
+from keras_transformer.serving.http.openai.generation import (
+    Generation,
+    chunked,
+    finish_reason,
+    read_streaming,
+)
+from keras_transformer.serving.http.openai.search_fields import (
+    MOST_TEXTS,
+    MOST_TOKENS,
+    NEUTRAL,
+    SILENT,
+    read_search,
+)
+from keras_transformer.serving.http.openai.streams import streamed
 from keras_transformer.serving.models.served import completing
 
-_NEUTRAL = {**NEUTRAL, "suffix": ("",), "best_of": (1,), "stream": (False,)}
-_MOST_CHOICES = 128
+_NEUTRAL = {**NEUTRAL, "suffix": ("",), "best_of": (1,)}
 # What OpenAI's server takes where a request names none.
 _TOKENS = 16
 
@@ -21,42 +32,49 @@ _TOKENS = 16
 async def complete(asked: Asked) -> Response:
     """Answers `POST /v1/completions`."""
     completions, fields = completing(asked.loaded.name, asked.loaded.model), asked.fields
-    prompts = read_prompts(fields)
-    count = fields.integer("n", 1, least=1, most=_MOST_CHOICES)
+    prompts = _read_prompts(fields)
+    count = fields.integer("n", 1, least=1, most=MOST_TEXTS)
     echo = fields.flag("echo")
-    most = fields.integer("max_tokens", _TOKENS, least=1, most=2**31)
+    streams, has_usage = read_streaming(fields)
+    most = fields.integer("max_tokens", _TOKENS, least=1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most))
     fields.finish(SILENT, _NEUTRAL)
-    read: list[Prompt] = []
 
-    def rows() -> Request:
+    def read() -> list[Prompt]:
         is_text = isinstance(prompts[0], str)
-        read.extend((completions.of_texts if is_text else completions.of_ids)(prompts))
-        return Request(completions.rows(read, options, count))
+        return (completions.of_texts if is_text else completions.of_ids)(prompts)
 
-    _, found = await asked.service.run(
-        asked.loaded,
-        "completions",
-        rows,
-        completions.run,
-        texts=[prompt for prompt in prompts if isinstance(prompt, str)],
-        timeout=asked.timeout,
-        waiting=asked.waiting,
-    )
+    texts = [prompt for prompt in prompts if isinstance(prompt, str)]
+    generation = Generation(asked, "completions", completions, options, count, read, texts)
+    head = asked.head("cmpl", "text_completion")
+
+    def lead(index: int) -> str:
+        return generation.prompts[index // count].text if echo else ""
+
+    if streams:
+
+        def begin(index: int) -> dict[str, Any]:
+            return {"text": lead(index)} if echo else {}
+
+        chunks = chunked(
+            generation, head, begin, lambda piece: {"text": piece}, {"text": ""}, has_usage
+        )
+        return await streamed(asked, chunks)
+    found = await generation.results()
     choices = [
         {
             "index": index,
-            "text": (read[index // count].text if echo else "") + best.text,
+            "text": lead(index) + best.text,
             "logprobs": None,
             "finish_reason": finish_reason(ending),
         }
         for index, (best, ending) in enumerate(found)
     ]
-    answer = {**asked.head("cmpl", "text_completion"), "choices": choices}
-    return JsonResponse({**answer, "usage": usage(read, [ending for _, ending in found])})
+    usage = generation.usage([ending for _, ending in found])
+    return JsonResponse({**head, "choices": choices, "usage": usage})
 
 
-def read_prompts(fields: Fields) -> list[Any]:
+def _read_prompts(fields: Fields) -> list[Any]:
     """Takes the prompts: a string or several, a row of ids or several."""
     given = fields.required("prompt")
     rows = [given] if isinstance(given, str) or _is_row(given) else given
@@ -65,21 +83,6 @@ def read_prompts(fields: Fields) -> list[Any]:
     if all(map(_is_row, rows)):
         return rows
     return [checked_text("prompt", one) for one in rows]
-
-
-def finish_reason(ending: Ending) -> str:
-    """Returns why a completion ended, in OpenAI's words."""
-    return "length" if ending.reason == "length" else "stop"
-
-
-def usage(prompts: list[Prompt], endings: list[Ending]) -> dict[str, int]:
-    """Returns the numbers of tokens read and generated, the first and the end token included."""
-    read, generated = sum(map(len, prompts)), sum(ending.tokens for ending in endings)
-    return {
-        "prompt_tokens": read,
-        "completion_tokens": generated,
-        "total_tokens": read + generated,
-    }
 
 
 def _is_row(value: Any) -> bool:

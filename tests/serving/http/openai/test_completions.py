@@ -100,3 +100,26 @@ def test_what_it_cannot_do_is_refused(
 def test_an_unknown_model_is_named(client: Any) -> None:
     with pytest.raises(openai.NotFoundError, match="no model 'gpt' is served: name one of demo"):
         client.completions.create(model="gpt", prompt="a")
+
+
+def test_a_stream_has_the_same_texts(client: Any) -> None:
+    asked = {"model": "demo", "prompt": PROMPTS[:2], "max_tokens": 6, "echo": True}
+    whole = client.completions.create(**asked)
+    *chunks, last = client.completions.create(
+        **asked, stream=True, stream_options={"include_usage": True}
+    )
+    for place, choice in enumerate(whole.choices):
+        own = [chunk.choices[0] for chunk in chunks if chunk.choices[0].index == place]
+        assert "".join(one.text for one in own) == choice.text
+        assert [one.finish_reason for one in own if one.finish_reason] == [choice.finish_reason]
+    assert last.usage == whole.usage
+
+
+def test_a_stream_that_is_refused_has_a_status(client: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match="more than the limit"):
+        client.completions.create(model="demo", prompt="the river " * 30, stream=True)
+
+
+def test_a_model_without_a_template_has_no_chats(client: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match="has no chat template: ask /v1/completions"):
+        client.chat.completions.create(model="demo", messages=[{"role": "user", "content": "a"}])

@@ -1,0 +1,148 @@
+"""What completions and chats share: prompts, each with one or more texts that go on from it."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_transformer.runtime.prompts import Ending, Prompt
+from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.serving.families.completions import Completions
+from keras_transformer.serving.http.openai.endpoint import Asked
+from keras_transformer.serving.http.openai.fields import Fields, wrong
+from keras_transformer.serving.models.rows import Request
+
+_USAGE, _PADDING = "include_usage", "include_obfuscation"
+
+
+@dataclass
+class Generation:
+    """A request for texts.
+
+    Args:
+        asked: The request.
+        name: What it is called in metrics and log.
+        completions: What completes prompts.
+        options: The search.
+        count: How many texts each prompt gets.
+        read: Returns the prompts.
+        texts: The request's texts, which may go into the log.
+
+    Attributes:
+        prompts: The prompts, once they are read.
+    """
+
+    asked: Asked
+    name: str
+    completions: Completions
+    options: SearchOptions
+    count: int
+    read: Callable[[], list[Prompt]]
+    texts: Sequence[str] = ()
+    prompts: list[Prompt] = field(default_factory=list)
+
+    async def results(self) -> list[tuple[Hypothesis, Ending]]:
+        """Returns each text and how it ended, those of one prompt side by side."""
+        asked = self.asked
+        _, found = await asked.service.run(
+            asked.loaded,
+            self.name,
+            self._rows,
+            self.completions.run,
+            texts=self.texts,
+            timeout=asked.timeout,
+            waiting=asked.waiting,
+        )
+        return found
+
+    async def pieces(self) -> AsyncGenerator[tuple[int, str | Ending], None]:
+        """Yields the pieces of each text with its place, and at last how it ended."""
+        found = self.asked.service.stream_rows(
+            self.asked.loaded,
+            self.name,
+            self._rows,
+            self.completions.stream,
+            texts=self.texts,
+            timeout=self.asked.timeout,
+        )
+        async with aclosing(found) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    def usage(self, endings: Sequence[Ending]) -> dict[str, int]:
+        """Returns the numbers of tokens, the first of a prompt and the end token included."""
+        read = sum(len(prompt) for prompt in self.prompts)
+        generated = sum(ending.tokens for ending in endings)
+        return {
+            "prompt_tokens": read,
+            "completion_tokens": generated,
+            "total_tokens": read + generated,
+        }
+
+    def _rows(self) -> Request:
+        self.prompts = self.read()
+        return Request(self.completions.rows(self.prompts, self.options, self.count))
+
+
+def finish_reason(ending: Ending) -> str:
+    """Returns why a text ended, in OpenAI's words."""
+    return "length" if ending.reason == "length" else "stop"
+
+
+def read_streaming(fields: Fields) -> tuple[bool, bool]:
+    """Takes whether an answer is streamed, and whether it ends with the numbers of tokens."""
+    streams = fields.flag("stream")
+    options: Any = fields.take("stream_options", {})
+    if not isinstance(options, dict):
+        raise wrong("stream_options", "an object", options)
+    within = Fields(options)
+    has_usage = within.flag(_USAGE)
+    # Padding against those who measure encrypted answers; there is none here.
+    within.flag(_PADDING)
+    within.finish((), {})
+    if options and not streams:
+        raise wrong("stream_options", "left out without stream", options)
+    return streams, has_usage
+
+
+def chunked(
+    generation: Generation,
+    head: dict[str, Any],
+    begin: Callable[[int], dict[str, Any]],
+    piece: Callable[[str], dict[str, Any]],
+    end: dict[str, Any],
+    has_usage: bool,
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Returns the chunks of a streamed answer.
+
+    Args:
+        generation: What is asked for.
+        head: What each chunk begins with.
+        begin: Returns what the first chunk of a text holds, by the text's place; {} for none.
+        piece: Returns what the chunk of a piece holds.
+        end: What the last chunk of a text holds beside the reason.
+        has_usage: Whether the last chunk of all has the numbers of tokens.
+    """
+    unused: dict[str, Any] = {"usage": None} if has_usage else {}
+
+    def chunk(index: int, content: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": index, **content, "logprobs": None, "finish_reason": reason}
+        return {**head, "choices": [choice], **unused}
+
+    async def chunks() -> AsyncGenerator[dict[str, Any], None]:
+        begun, endings = -1, []
+        async with aclosing(generation.pieces()) as pieces:
+            async for index, found in pieces:
+                if index > begun:
+                    begun = index
+                    if first := begin(index):
+                        yield chunk(index, first)
+                if isinstance(found, Ending):
+                    endings.append(found)
+                    yield chunk(index, end, finish_reason(found))
+                else:
+                    yield chunk(index, piece(found))
+        if has_usage:
+            yield {**head, "choices": [], "usage": generation.usage(endings)}
+
+    return chunks()
