@@ -1,8 +1,10 @@
 """The translations of a job that is under way, kept on disk so that a killed one goes on."""
 
+import fcntl
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 from keras_transformer.files.segments import Translation
 from keras_transformer.markup.profiles import Profile
@@ -12,27 +14,33 @@ Key = tuple[Profile, str]
 
 
 class Results:
-    """Translations of texts with the spans of a profile.
+    """Translations of texts with the spans of a profile; a context that closes their file.
 
     Args:
         path: File that they are kept in; None for none. What an earlier job left there counts if
             it was the same one.
         job: Says which job it is: model, search and whatever else changes translations.
+
+    Raises:
+        ValueError: Another process keeps translations there.
     """
 
     def __init__(self, path: Path | None = None, job: str = "") -> None:
         self._found: dict[Key, Translation] = {}
-        self._path, self._head = path, json.dumps({"job": job})
+        self._path = path
         if path is None:
             return
+        head = json.dumps({"job": job})
         with clear_disk_errors(path):
-            lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
-            if lines[:1] == [self._head]:
+            self._file = _locked(path)
+            lines = self._file.read().split("\n")
+            if lines[0] == head:
                 self._found.update(filter(None, map(_read, lines[1:])))
+                # The last line may be torn.
+                self._write([""] if lines[-1] else [])
             else:
-                lines = []
-            # The last line may be torn.
-            self._write(self._head if not lines else "" if lines[-1] else None)
+                self._file.truncate(0)
+                self._write([head])
 
     def __len__(self) -> int:
         return len(self._found)
@@ -47,21 +55,45 @@ class Results:
         """Adds translations, and keeps them."""
         new = dict(pairs)
         self._found.update(new)
-        if new and self._path is not None:
+        if self._path is not None:
             with clear_disk_errors(self._path):
                 rows = [[*key, one.text, one.is_doubtful] for key, one in new.items()]
-                self._write("\n".join(map(json.dumps, rows)))
+                self._write(map(json.dumps, rows))
 
     def remove(self) -> None:
         """Deletes the file: the job is done."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def _write(self, lines: str | None) -> None:
-        if self._path is not None and lines is not None:
-            is_new = lines == self._head
-            with self._path.open("w" if is_new else "a", encoding="utf-8") as file:
-                file.write(lines + "\n")
+    def close(self) -> None:
+        """Lets others have the file."""
+        if self._path is not None:
+            self._file.close()
+
+    def __enter__(self) -> "Results":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _write(self, lines: Iterable[str]) -> None:
+        self._file.writelines(f"{line}\n" for line in lines)
+        self._file.flush()
+
+
+def _locked(path: Path) -> TextIO:
+    """Returns a file to read and to add to, which no other process may open so."""
+    file = path.open("a+", encoding="utf-8", errors="replace")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ValueError(
+            f"another process writes the same output and holds {path}: wait until it has ended, or "
+            "name another output."
+        ) from None
+    file.seek(0)
+    return file
 
 
 def _read(line: str) -> tuple[Key, Translation] | None:

@@ -13,31 +13,41 @@ FIRST, SECOND = ("auto", "a\n"), ("html", "ü")
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     """What a job left that was killed while it wrote."""
-    results = Results(tmp_path / "kept", "job")
-    results.add([(FIRST, Translation("x")), (SECOND, Translation("y", True))])
+    with Results(tmp_path / "kept", "job") as results:
+        results.add([(FIRST, Translation("x")), (SECOND, Translation("y", True))])
     with (tmp_path / "kept").open("a") as file:
         file.write('5\n["auto", "to')
     return tmp_path / "kept"
 
 
 def test_the_same_job_goes_on(kept: Path) -> None:
-    results = Results(kept, "job")
-    assert (results[FIRST], results[SECOND], len(results)) == (
-        Translation("x"),
-        Translation("y", True),
-        2,
-    )
-    results.add([(("auto", "c"), Translation("z"))])
-    assert len(Results(kept, "job")) == 3
+    with Results(kept, "job") as results:
+        found = results[FIRST], results[SECOND], len(results)
+        assert found == (Translation("x"), Translation("y", True), 2)
+        results.add([(("auto", "c"), Translation("z"))])
+    with Results(kept, "job") as results:
+        assert len(results) == 3
 
 
 def test_another_job_begins_anew(kept: Path) -> None:
-    assert len(Results(kept, "other")) == 0
-    assert len(Results(kept, "job")) == 0
+    for job in ("other", "job"):
+        with Results(kept, job) as results:
+            assert len(results) == 0
+
+
+def test_two_jobs_with_one_output_are_not_run_at_once(kept: Path) -> None:
+    with (
+        Results(kept, "job"),
+        pytest.raises(ValueError, match="another process writes the same output and holds"),
+    ):
+        Results(kept, "other")
+    with Results(kept, "job") as results:
+        assert len(results) == 2
 
 
 def test_what_is_done_is_removed(kept: Path) -> None:
-    Results(kept, "job").remove()
+    with Results(kept, "job") as results:
+        results.remove()
     assert not kept.exists()
 
 
@@ -48,5 +58,6 @@ def test_what_was_translated_is_not_asked_for_again(kept: Path, translated) -> N
         asked.extend(texts)
         return [Translation(text) for text in texts]
 
-    translated("a.json", '["a\\n", "b", "b"]', count, results=Results(kept, "job"))
+    with Results(kept, "job") as results:
+        translated("a.json", '["a\\n", "b", "b"]', count, results=results)
     assert asked == ["b"]

@@ -78,14 +78,16 @@ def main(arguments: Sequence[str]) -> int:
         options=asdict(search),
     )
     output.parent.mkdir(parents=True, exist_ok=True)
-    results = Results(_unfinished(output), _job(given.model, search, lines))
-    if len(results):
-        print(
-            f"keras-transformer translate-file: goes on with {len(results)} texts that an "
-            "interrupted job has translated.",
-            file=sys.stderr,
-        )
-    with tqdm(unit="text", desc="translate", disable=not sys.stderr.isatty()) as progress:
+    with (
+        Results(_unfinished(output), _job(given.model, search, lines)) as results,
+        tqdm(unit="text", desc="translate", disable=not sys.stderr.isatty()) as progress,
+    ):
+        if len(results):
+            progress.write(
+                f"keras-transformer translate-file: goes on with {len(results)} texts that an "
+                "interrupted job has translated.",
+                file=sys.stderr,
+            )
         outcome = translate_document(
             document,
             translator,
@@ -94,8 +96,8 @@ def main(arguments: Sequence[str]) -> int:
             results=results,
             progress=progress.update,
         )
-    write_bytes(output, outcome.data)
-    results.remove()
+        write_bytes(output, outcome.data)
+        results.remove()
     _tell(output, outcome)
     return 0
 
