@@ -10,7 +10,7 @@ from keras_transformer.runtime.onnx_graphs.operators import check_library
 # Graphs for "native" and "onnxruntime" over one file of weights, between which the runtime chooses.
 FASTEST = "fastest"
 EXPORT_TARGETS = (FASTEST, *TARGETS)
-PRECISIONS = ("float32", "int8", "int8_batch_dependent", "bfloat16", "float16")
+PRECISIONS = ("float32", "int8", "int8_batch_dependent", "int4", "bfloat16", "float16")
 LOWEST_OPSET = 18
 
 
@@ -29,7 +29,7 @@ def check_settings(
     _check_opset(opset)
     if quantize is not None:
         check_choice("quantize", quantize, PRECISIONS[1:])
-    if target == "portable" and quantize is not None and quantize.startswith("int8"):
+    if target == "portable" and quantize is not None and quantize.startswith("int"):
         raise ValueError(
             f"quantize={quantize!r} needs onnxruntime's operators: give target='onnxruntime'."
         )

@@ -89,7 +89,7 @@ class Workers:
         if manifest.precision == "float32":
             cached = _CACHED_NUMBERS // manifest.config["feed_forward_dim"]
             self.read_tokens = max(1, min(self.batch_tokens, cached))
-        waits_little = self._is_small or manifest.precision.startswith("int8")
+        waits_little = self._is_small or manifest.precision.startswith("int")
         self._least_rows = _LEAST_ROWS if waits_little else _LEAST_FLOAT_ROWS
         self.graphs = Graphs(manifest, files, 1 if self._is_small else self._threads, providers)
         shared = self._is_small or self._threads == 1

@@ -18,6 +18,8 @@ from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
+from keras_transformer.export.onnx.quantize.int4 import Int4
+from keras_transformer.export.onnx.quantize.int4_blocks import Int4Form
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
@@ -25,7 +27,7 @@ from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.
-_TOLERANCES = {"float32": 1e-4, "float16": 0.2}
+_TOLERANCES = {"float32": 1e-4, "float16": 0.2, "int4": 4.0}
 _QUANTIZED_TOLERANCE = 1.0
 # Values that are summed or compared, and small, so they stay float32.
 _ALWAYS_FLOAT32 = (
@@ -114,6 +116,8 @@ def target_in(
     if precision == "bfloat16":
         halved = NativeBfloat16(**listed)
         return Native(halved, halved, **listed)
+    if precision == "int4":
+        return OnnxRuntime(Int4(Int4Form()), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
         return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)

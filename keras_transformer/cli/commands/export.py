@@ -46,8 +46,9 @@ class OnnxOptions:
             alone, of which the fastest are chosen where the artefact runs; "native" and
             "onnxruntime" for one of the two; "portable" for standard ONNX operators only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
-            but results depend a little on the rest of the batch), "bfloat16" for CPUs with AMX
-            (this package's own operators alone), "float16" for GPUs.
+            but results depend a little on the rest of the batch), "int4" (half of int8's size,
+            less precise), "bfloat16" for CPUs with AMX (this package's own operators alone),
+            "float16" for GPUs.
         opset: ONNX operator set of the graphs.
         shortlist: File with the target pieces that each source piece may need, among which
             translations are searched, faster: Marian's lexical table (target source probability)
@@ -59,7 +60,7 @@ class OnnxOptions:
     """
 
     target: Literal["fastest", "onnxruntime", "native", "portable"] = "fastest"
-    quantize: Literal["int8", "int8_batch_dependent", "bfloat16", "float16"] | None = None
+    quantize: Literal["int8", "int8_batch_dependent", "int4", "bfloat16", "float16"] | None = None
     opset: int = 18
     shortlist: Path | None = None
     shortlist_source: list[Path] = field(default_factory=list)

@@ -1,0 +1,124 @@
+"""4-bit quantisation of matrices in blocks of inputs: for each output, so many neighbouring weights
+share a scale and, if asked, a zero point. Scales are searched for the least squared error.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from keras_transformer.export.onnx.quantize.int8_matrices import row_blocks
+
+BFLOAT16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+# Weights are (integer - zero point) · scale; without zero points of their own all have this one.
+LARGEST, MIDDLE = 15, 8
+# Shares of a block's range that its integers span: a smaller scale clips the largest weights and
+# rounds all others more finely.
+_SHARES = np.linspace(0.7, 1.15, 10, dtype=np.float32)
+
+
+class Int4Form(NamedTuple):
+    """The form of 4-bit weights.
+
+    Attributes:
+        block_size: Inputs that share a scale: 32 or 128.
+        zero_points: Whether each block has a zero point of its own.
+    """
+
+    block_size: int = 32
+    zero_points: bool = False
+
+
+class Int4Blocks(NamedTuple):
+    """A matrix in 4 bits.
+
+    Attributes:
+        values: uint8 `(outputs, blocks, block size)` of at most 15; inputs are filled up with
+            weights of 0.
+        scales: float32 `(outputs, blocks)`, which bfloat16 holds.
+        zeros: uint8 `(outputs, blocks)` of at most 15.
+    """
+
+    values: np.ndarray
+    scales: np.ndarray
+    zeros: np.ndarray
+
+    @classmethod
+    def nearest(cls, lines: np.ndarray, form: Int4Form) -> "Int4Blocks":
+        """Rounds float32 lines `(outputs, inputs)` to the nearest."""
+        blocks = in_blocks(lines, form.block_size)
+        values, scales = np.empty(blocks.shape, np.uint8), np.empty(blocks.shape[:2], np.float32)
+        zeros = np.empty(blocks.shape[:2], np.uint8)
+        for rows in row_blocks(lines):
+            scales[rows], zeros[rows] = find_scales(blocks[rows], form)
+            values[rows] = rounded(blocks[rows], scales[rows], zeros[rows])
+        return cls(values, scales, zeros)
+
+    def lines(self, inputs: int) -> np.ndarray:
+        """Returns what the integers stand for, without the filling: float32 `(outputs, inputs)`."""
+        blocks = dequantized(self.values, self.scales, self.zeros)
+        return blocks.reshape(len(blocks), -1)[:, :inputs]
+
+
+def in_blocks(lines: np.ndarray, block_size: int) -> np.ndarray:
+    """Divides lines `(outputs, inputs)` into `(outputs, blocks, block size)`, zeros at the end."""
+    padded = np.pad(lines, ((0, 0), (0, -lines.shape[1] % block_size)))
+    return padded.reshape(len(lines), -1, block_size)
+
+
+def find_scales(blocks: np.ndarray, form: Int4Form) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the scale and the zero point with which each block has the least squared error.
+
+    Args:
+        blocks: float32 `(…, block size)`.
+        form: Says whether zero points are searched, too.
+
+    Returns:
+        float32 scales, which bfloat16 holds, and uint8 zero points, both `(…)`.
+    """
+    grids = _of_range if form.zero_points else _of_largest
+    least = np.full(blocks.shape[:-1], np.inf, np.float32)
+    scales, zeros = np.ones_like(least), np.full(least.shape, MIDDLE, np.uint8)
+    for share in _SHARES:
+        found = grids(blocks, share)
+        values = rounded(blocks, *found)
+        error = np.square(dequantized(values, *found) - blocks).sum(axis=-1)
+        better = error < least
+        least = np.where(better, error, least)
+        scales, zeros = (
+            np.where(better, new, old) for new, old in zip(found, (scales, zeros), strict=True)
+        )
+    return scales, zeros
+
+
+def rounded(blocks: np.ndarray, scales: np.ndarray, zeros: np.ndarray) -> np.ndarray:
+    """Returns the nearest integers: uint8, shaped as the blocks `(…, block size)`."""
+    integers = np.rint(blocks / scales[..., None]) + zeros[..., None]
+    return np.clip(integers, 0, LARGEST).astype(np.uint8)
+
+
+def dequantized(values: np.ndarray, scales: np.ndarray, zeros: np.ndarray) -> np.ndarray:
+    """Returns what integers `(…, block size)` stand for, as float32."""
+    return (values.astype(np.float32) - zeros[..., None]) * scales[..., None]
+
+
+def _of_largest(blocks: np.ndarray, share: np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Maps a block's largest weight, whichever its sign, to the end that is farther away."""
+    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=-1)[..., None], -1)[..., 0]
+    return _held(largest / -MIDDLE * share), np.full(largest.shape, MIDDLE, np.uint8)
+
+
+def _of_range(blocks: np.ndarray, share: np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Maps a block's range, with zero, to all integers."""
+    low, high = np.minimum(blocks.min(axis=-1), 0), np.maximum(blocks.max(axis=-1), 0)
+    scales = _held((high - low) / LARGEST * share)
+    middle = (high + low) / 2
+    zeros = np.clip(np.rint(LARGEST / 2 - middle / scales), 0, LARGEST)
+    return scales, zeros.astype(np.uint8)
+
+
+def _held(scales: np.ndarray) -> np.ndarray:
+    """Rounds scales to bfloat16; those of zeros become 1."""
+    scales = scales.astype(BFLOAT16).astype(np.float32)
+    return np.where(np.abs(scales) >= np.finfo(np.float32).tiny, scales, np.float32(1))
+
