@@ -1,8 +1,8 @@
 """Linear layers and embeddings with 4-bit weights in blocks of inputs.
 
 onnxruntime's `MatMulNBits` multiplies them, and `GatherBlockQuantized` looks rows up. Inputs are
-rounded to bytes in the same blocks, row by row, so that a row's result does not depend on the other
-rows. Layers of a few outputs, such as a classifier's, stay float32.
+rounded to bytes in the same blocks, row by row, so that a row's result depends on the other rows by
+the order of sums at most. Layers of a few outputs, such as a classifier's, stay float32.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ class Int4:
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Adds one operator for the product and the bias, one for the residual and one for ReLU."""
-        if layer.units < _FEW_OUTPUTS:
+        if stays_float(layer.units):
             return Float32().linear(graph, inputs, layer, residual)
         lines = lines_of(layer)
         values, scales, zeros = self.operands(graph, lines)
@@ -47,7 +47,7 @@ class Int4:
 
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Looks rows up as 4-bit integers."""
-        if len(table) < _FEW_OUTPUTS:
+        if stays_float(len(table)):
             return graph.op("Gather", table, ids, axis=0)
         values, scales, zeros = self.operands(graph, table)
         flags: dict[str, Any] = {"bits": 4, "block_size": self.form.block_size}
@@ -87,6 +87,11 @@ class Int4:
 
     def hidden_units(self, output: Linear) -> None:
         """Returns None: an outlier reduces the precision of its own block alone."""
+
+
+def stays_float(outputs: int) -> bool:
+    """Whether a matrix with so many outputs, or rows of a table, stays float32."""
+    return outputs < _FEW_OUTPUTS
 
 
 def lines_of(layer: Linear) -> np.ndarray:

@@ -121,4 +121,3 @@ def _held(scales: np.ndarray) -> np.ndarray:
     """Rounds scales to bfloat16; those of zeros become 1."""
     scales = scales.astype(BFLOAT16).astype(np.float32)
     return np.where(np.abs(scales) >= np.finfo(np.float32).tiny, scales, np.float32(1))
-

@@ -23,11 +23,12 @@ from keras_transformer.export.onnx.quantize.int4_blocks import Int4Form
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
+from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, SharedInt4
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.
-_TOLERANCES = {"float32": 1e-4, "float16": 0.2, "int4": 4.0}
+_TOLERANCES = {"float32": 1e-4, "float16": 0.2, "int4": 8.0}
 _QUANTIZED_TOLERANCE = 1.0
 # Values that are summed or compared, and small, so they stay float32.
 _ALWAYS_FLOAT32 = (
@@ -117,7 +118,10 @@ def target_in(
         halved = NativeBfloat16(**listed)
         return Native(halved, halved, **listed)
     if precision == "int4":
-        return OnnxRuntime(Int4(Int4Form()), **listed)
+        form = Int4Form()
+        if name == "native":
+            return Native(NativeInt4(form, **listed), SharedInt4(form), **listed)
+        return OnnxRuntime(SharedInt4(form) if shares_weights else Int4(form), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
         return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)

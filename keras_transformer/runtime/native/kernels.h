@@ -18,7 +18,7 @@ using Kernels =
          BestContinuationsOfFloats, LargestPlace, ListedLogits, ListedByteLogits, LookUp,
          BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
          QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
-         Bfloat16LookUp, Float32Linear, Float32LookUp, NormRows, ListedIds, GeluOperator<ExactGelu>,
+         Bfloat16LookUp, Int4Linear, Int4LookUp, Float32Linear, Float32LookUp, NormRows, ListedIds, GeluOperator<ExactGelu>,
          GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>, Ssru, Rotary,
          Scaled>;
 

@@ -9,6 +9,7 @@
 
 #include "bfloat16.h"
 #include "float32.h"
+#include "int4.h"
 #include "linear.h"
 #include "ranking.h"
 
@@ -193,6 +194,75 @@ int bfloat16_products_that_differ(int64_t rows, int64_t pairs, int64_t outputs, 
   return different;
 }
 
+struct NamedInt4 {
+  const char* name;
+  Instructions set;
+  MultiplyInt4 multiply;
+};
+
+std::vector<NamedInt4> sets_of_int4() {
+  std::vector<NamedInt4> sets{{"portable", Instructions::kPortable, portable::multiply_int4}};
+#if defined(KT_X86)
+  sets.push_back({"avx2", Instructions::kAvx2, avx2::multiply_int4});
+  sets.push_back({"avxvnni", Instructions::kAvxVnni, avxvnni::multiply_int4});
+  sets.push_back({"vnni", Instructions::kVnni, vnni::multiply_int4});
+#elif defined(KT_ARM)
+  sets.push_back({"dotprod", Instructions::kDotprod, dotprod::multiply_int4});
+#endif
+  return sets;
+}
+
+// Against the sums in float64; blocks that are not asked for must stay as they are.
+int int4_products_that_differ(int64_t rows, int64_t groups, int64_t outputs, unsigned seed) {
+  std::mt19937 random(seed);
+  const int64_t octets = seed % 3 ? 4 : 16, blocks = (outputs + kBlock - 1) / kBlock;
+  Int4Matrix matrix{groups, octets, outputs, seed % 2 != 0, nullptr, nullptr, -50.0f};
+  std::vector<uint8_t> bytes(blocks * groups * matrix.of_group());
+  for (auto& byte : bytes) byte = static_cast<uint8_t>(random());
+  for (int64_t group = 0; group < blocks * groups; ++group) {
+    uint8_t* of_group = bytes.data() + group * matrix.of_group();
+    for (int i = 0; i < kBlock; ++i) of_group[kScaleBytes * i + 1] = 0x3c + random() % 2 * 0x80;
+  }
+  std::vector<float> biases(blocks * kBlock), steps(rows * groups);
+  for (auto& bias : biases) bias = static_cast<float>(random() % 100) / 50.0f - 1;
+  for (auto& step : steps) step = static_cast<float>(1 + random() % 100) / 1e4f;
+  matrix.bytes = bytes.data(), matrix.biases = biases.data();
+  std::vector<int8_t> values(rows * groups * octets * kOctet);
+  for (auto& value : values) value = static_cast<int8_t>(static_cast<int>(random() % 255) - 127);
+  std::vector<int32_t> sums(rows * groups);
+  const int64_t size = octets * kOctet, first = seed % blocks;
+  for (size_t i = 0; i < values.size(); ++i) sums[i / size] += values[i];
+
+  int different = 0;
+  for (const NamedInt4& set : sets_of_int4()) {
+    if (!is_usable(set.set)) continue;
+    std::vector<float> found(rows * outputs, 7.0f);
+    set.multiply(matrix, first, blocks, {values.data(), sums.data(), steps.data()}, rows,
+                 found.data());
+    for (int64_t i = 0; i < rows * outputs; ++i) {
+      const int64_t row = i / outputs, block = i % outputs / kBlock, place = i % outputs % kBlock;
+      double expected = biases[i % outputs];
+      for (int64_t k = 0; k < groups * size; ++k) {
+        const int64_t group = k / size, octet = k % size / kOctet, of = k % kOctet;
+        const uint8_t* from = bytes.data() + (block * groups + group) * matrix.of_group();
+        uint16_t half;
+        std::memcpy(&half, from + kScaleBytes * place, sizeof half);
+        const int zero = matrix.has_zeros ? from[kScaleBytes * kBlock + place] : kInt4Middle;
+        const uint8_t two = from[matrix.first_octet() + (octet * kBlock + place) * 4 + of / 2];
+        const int weight = (of % 2 ? two >> 4 : two & 15) - zero;
+        const int8_t value = values[row * groups * size + k / kOctet * kOctet + of % 2 * 4 + of / 2];
+        expected += static_cast<double>(weight * value) * widened(half) * steps[row * groups + group];
+      }
+      expected = block < first ? 7 : std::max(expected, -50.0);
+      if (std::abs(found[i] - expected) <= 1e-5 * (std::abs(expected) + 100)) continue;
+      std::printf("%s differs in output %ld of %ld rows, %ld groups, %ld outputs in 4 bits\n",
+                  set.name, i, rows, groups, outputs);
+      ++different;
+    }
+  }
+  return different;
+}
+
 struct NamedFloat32 {
   const char* name;
   Instructions set;
@@ -277,6 +347,9 @@ int main(int count, char**) {
   }
   for (unsigned seed = 0; seed < 200; ++seed) {
     different += float32_products_that_differ(1 + seed % 31, 1 + seed % 57, 1 + 7 * seed % 83, seed);
+  }
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    different += int4_products_that_differ(1 + seed % 31, 1 + seed % 3, 1 + 7 * seed % 83, seed);
   }
   return different != 0;
 }

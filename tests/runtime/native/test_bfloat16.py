@@ -150,7 +150,7 @@ BAD: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any], str
     "another type": ("FeedForwardSubLayer",
                      [ROWS, ROWS, KERNEL.astype(np.int32), BIAS, KERNEL, BIAS, *NORM],
                      tuple(range(2, 8)), HIDDEN,
-                     "weights must be int8, bfloat16 or float32, got the"),
+                     "weights must be int8, 4 bits in uint8, bfloat16 or float32, got the"),
     "a wider norm": ("FeedForwardSubLayer",
                      [ROWS, ROWS, KERNEL, BIAS, KERNEL, BIAS, draw(3, 40), draw(4, 40)],
                      tuple(range(2, 8)), HIDDEN, r"weights must have the shape \(3, 16"),

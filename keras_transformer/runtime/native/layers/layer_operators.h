@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bfloat16_layer.h"
+#include "int4_layer.h"
 #include "norm.h"
 #include "operator.h"
 #include "sub_layer.h"
@@ -76,6 +77,25 @@ class Bfloat16LookUp {
 
  private:
   Constant<uint16_t> weights_;
+  int64_t units_, width_;
+};
+
+// weights in 4 bits as those of `Int4Linear`, ids (rows) or (batch, length) → of each the weights of the
+// output with this number, `width` of them.
+class Int4LookUp {
+ public:
+  static constexpr const char* kName = "Int4LookUp";
+  static constexpr ort::ElementType kInputs[] = {ort::kUint8, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit Int4LookUp(const Node& node)
+      : weights_(node, 0), units_(node.count("units")), width_(node.count("width")) {
+    weights_.check_sizes(width_, units_);
+  }
+  void compute(Context& context) const;
+
+ private:
+  Int4Weights weights_;
   int64_t units_, width_;
 };
 

@@ -1,6 +1,6 @@
 // A linear layer as stored in a node: what sub-layers know of it. The type of its weights says how
-// they are multiplied: in bytes, `bytes_layer.h`, in bfloat16, `bfloat16_layer.h`, or in float32,
-// `float32_layer.h`.
+// they are multiplied: in bytes, `bytes_layer.h`, in 4 bits, `int4_layer.h`, in bfloat16,
+// `bfloat16_layer.h`, or in float32, `float32_layer.h`.
 #pragma once
 
 #include <algorithm>

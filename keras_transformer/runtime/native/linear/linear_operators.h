@@ -6,12 +6,13 @@
 #include "bfloat16_layer.h"
 #include "bytes_layer.h"
 #include "float32_layer.h"
+#include "int4_layer.h"
 #include "operator.h"
 
 namespace keras_transformer {
 
 // values (rows, width), weights and what each output ends with, both as in `BytesLayer`,
-// `Bfloat16Layer` or `Float32Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
+// `Bfloat16Layer`, `Int4Layer` or `Float32Layer` → values · weights + bias (rows, outputs), through ReLU if asked.
 template <typename Layer>
 class LinearOperator {
  public:
@@ -41,6 +42,7 @@ class LinearOperator {
 
 using BytesLinear = LinearOperator<BytesLayer>;
 using Bfloat16Linear = LinearOperator<Bfloat16Layer>;
+using Int4Linear = LinearOperator<Int4Layer>;
 using Float32Linear = LinearOperator<Float32Layer>;
 
 template <>

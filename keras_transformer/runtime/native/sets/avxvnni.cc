@@ -1,4 +1,4 @@
-// The products of `byte_products.h` and `linear.h` with AVX-VNNI: AVX-512's sums of products in the
+// The products of `byte_products.h`, `int4.h` and `linear.h` with AVX-VNNI: AVX-512's sums of products in the
 // registers of AVX2, which processors without AVX-512 have.
 #include "instructions.h"
 #ifdef KT_X86
@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "byte_products.h"
+#include "int4.h"
 #include "linear.h"
 #include "target.h"
 
@@ -31,8 +32,24 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
           _mm256_dpwssd_avx_epi32(sums.high, both, weights.high)};
 }
 
+constexpr int kInt4Tall = 2;
+
+KT_INLINE __m256i add_octet(__m256i sums, __m256i even, __m256i odd, __m256i two) {
+  const __m256i lower = _mm256_set1_epi8(15);
+  const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(two, 4), lower);
+  sums = _mm256_dpbusd_avx_epi32(sums, _mm256_and_si256(two, lower), even);
+  return _mm256_dpbusd_avx_epi32(sums, upper, odd);
+}
+
+KT_INLINE Sums add_octet(Sums sums, const int8_t* row, const uint8_t* weights) {
+  const Sums two = load_sums(reinterpret_cast<const int32_t*>(weights));
+  const __m256i even = repeat(row), odd = repeat(row + 4);
+  return {add_octet(sums.low, even, odd, two.low), add_octet(sums.high, even, odd, two.high)};
+}
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
+#include "int4_tiles.h"
 #include "linear_tiles.h"
 KT_END_TARGET
 #endif

@@ -1,4 +1,4 @@
-// The products of `byte_products.h` and `linear.h` with arm64's dot products.
+// The products of `byte_products.h`, `int4.h` and `linear.h` with arm64's dot products.
 #include "instructions.h"
 #ifdef KT_ARM
 #include <arm_neon.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "byte_products.h"
+#include "int4.h"
 #include "linear.h"
 #include "target.h"
 
@@ -43,7 +44,22 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, const Weights& weight
   return sums;
 }
 
+constexpr int kInt4Tall = 2;
+
+KT_INLINE Sums add_octet(Sums sums, const int8_t* row, const uint8_t* weights) {
+  const int8x16_t even = vreinterpretq_s8_u8(repeat(reinterpret_cast<const uint8_t*>(row)));
+  const int8x16_t odd = vreinterpretq_s8_u8(repeat(reinterpret_cast<const uint8_t*>(row + 4)));
+  for (int part = 0; part < 4; ++part) {
+    const uint8x16_t two = vld1q_u8(weights + 16 * part);
+    const int8x16_t lower = vreinterpretq_s8_u8(vandq_u8(two, vdupq_n_u8(15)));
+    const int8x16_t upper = vreinterpretq_s8_u8(vshrq_n_u8(two, 4));
+    sums.of[part] = vdotq_s32(vdotq_s32(sums.of[part], lower, even), upper, odd);
+  }
+  return sums;
+}
+
 }  // namespace keras_transformer::KT_INSTRUCTIONS
+#include "int4_tiles.h"
 #include "linear_tiles.h"
 
 // Both factors must be without signs: weights are multiplied as if they were 128 larger.

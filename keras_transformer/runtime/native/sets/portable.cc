@@ -1,4 +1,4 @@
-// The loops of `byte_products.h`, `linear.h`, `float32.h` and `ranking.h` for any processor.
+// The loops of `byte_products.h`, `int4.h`, `linear.h`, `float32.h` and `ranking.h` for any processor.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -61,10 +61,25 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, const Weights& weight
   return sums;
 }
 
+constexpr int kInt4Tall = 1;
+
+KT_INLINE Sums add_octet(Sums sums, const int8_t* row, const uint8_t* weights) {
+  for (int output = 0; output < 16; ++output) {
+    int32_t sum = 0;
+    for (int i = 0; i < 4; ++i) {
+      const int two = weights[4 * output + i];
+      sum += (two & 15) * row[i] + (two >> 4) * row[4 + i];
+    }
+    sums.of[output] += static_cast<uint32_t>(sum);
+  }
+  return sums;
+}
+
 constexpr int kFloatTall = 4, kFloatBroad = 1, kFloatLone = 1;
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
 #include "float32_tiles.h"
+#include "int4_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"

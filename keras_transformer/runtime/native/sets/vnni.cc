@@ -1,4 +1,4 @@
-// The loops of `byte_products.h`, `linear.h`, `float32.h` and `ranking.h` with AVX-512's VNNI.
+// The loops of `byte_products.h`, `int4.h`, `linear.h`, `float32.h` and `ranking.h` with AVX-512's VNNI.
 #include "instructions.h"
 #ifdef KT_X86
 #include <immintrin.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "int4.h"
 #include "linear.h"
 #include "ranking.h"
 #include "target.h"
@@ -49,11 +50,24 @@ KT_INLINE Sums multiply_add(Sums sums, const int16_t* two, Weights weights) {
   return _mm512_dpwssd_epi32(sums, _mm512_set1_epi32(both), weights);
 }
 
+constexpr int kInt4Tall = 8;
+
+KT_INLINE Sums add_octet(Sums sums, const int8_t* row, const uint8_t* weights) {
+  int32_t even, odd;
+  std::memcpy(&even, row, sizeof even);
+  std::memcpy(&odd, row + 4, sizeof odd);
+  const __m512i two = _mm512_loadu_si512(weights), lower = _mm512_set1_epi8(15);
+  const __m512i upper = _mm512_and_si512(_mm512_srli_epi16(two, 4), lower);
+  sums = _mm512_dpbusd_epi32(sums, _mm512_and_si512(two, lower), _mm512_set1_epi32(even));
+  return _mm512_dpbusd_epi32(sums, upper, _mm512_set1_epi32(odd));
+}
+
 constexpr int kFloatTall = 12, kFloatBroad = 2, kFloatLone = 4;
 
 }  // namespace keras_transformer::KT_INSTRUCTIONS
 #include "byte_tiles.h"
 #include "float32_tiles.h"
+#include "int4_tiles.h"
 #include "linear_tiles.h"
 #include "ranking_loops.h"
 // Templates are instantiated at the end of the file, where code must run on every processor.

@@ -1,0 +1,53 @@
+// Looks up rows of a table that is packed as weights in 4 bits are, so that a head shares it.
+#include <stdexcept>
+#include <string>
+
+#include "layer_operators.h"
+#include "versions.h"
+
+namespace keras_transformer {
+namespace {
+
+// One output's weights, which lie four bytes a block of outputs apart.
+KT_INLINE void widen(const Int4Matrix& m, const uint8_t* group, int64_t place, int64_t width,
+                     float* output) {
+  const int64_t size = m.octets * kOctet, bytes_of_octet = kOctet / 2;
+  for (int64_t start = 0; start < width; start += size, group += m.of_group()) {
+    uint32_t bits = (group[kScaleBytes * place + 1] << 8 | group[kScaleBytes * place]) << 16;
+    float scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    const int zero = m.has_zeros ? group[kBlock * kScaleBytes + place] : kInt4Middle;
+    const uint8_t* bytes = group + m.first_octet() + place * bytes_of_octet;
+    for (int64_t i = 0; i < std::min(size, width - start); ++i) {
+      const uint8_t two = bytes[i / kOctet * kBlock * bytes_of_octet + i % kOctet / 2];
+      const int value = i % 2 ? two >> 4 : two & 15;
+      output[start + i] = static_cast<float>(value - zero) * scale;
+    }
+  }
+}
+
+}  // namespace
+
+void Int4LookUp::compute(Context& context) const {
+  const Shape shape = context.shape(1);
+  if (shape.axes != 1) check_axes("ids", shape, 2);
+  const int64_t rows = shape.axes == 1 ? shape[0] : shape[0] * shape[1];
+  const int32_t* ids = context.input<int32_t>(1);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (ids[row] >= 0 && ids[row] < units_) continue;
+    throw std::invalid_argument("ids must be from 0 to " + std::to_string(units_ - 1) + ", got " +
+                                std::to_string(ids[row]));
+  }
+  float* output = shape.axes == 1 ? context.output<float>(0, {rows, width_})
+                                  : context.output<float>(0, {shape[0], shape[1], width_});
+  const Int4Matrix m = weights_.matrix(units_, nullptr, 0);
+  const int64_t of_block = m.groups * m.of_group();
+  context.parallel_for(rows, 2 * width_, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const int64_t block = ids[row] / kBlock, place = ids[row] % kBlock;
+      fastest<widen>(m, m.bytes + block * of_block, place, width_, output + row * width_);
+    }
+  });
+}
+
+}  // namespace keras_transformer
