@@ -90,8 +90,9 @@ def export_onnx(
             If a target cannot hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches but lets the result of a
-            sentence depend slightly on the rest of its batch, "bfloat16", for this package's own
-            operators on processors with AMX, or "float16", for GPUs.
+            sentence depend slightly on the rest of its batch, "int4" (see `quantize/int4.py`), half
+            as large as int8 and less precise, "bfloat16", for this package's own operators on
+            processors with AMX, or "float16", for GPUs.
         opset: ONNX operator set, from 18 to the newest that the installed onnx and onnxruntime
             read, or for "portable" to the newest that tf2onnx writes.
         min_score: Log-probability per token below which a translation has low confidence; None for

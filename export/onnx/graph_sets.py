@@ -16,6 +16,7 @@ from keras_transformer.export.onnx.graphs.native import NOT_OURS
 from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.heads.chain import chain_graph
+from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
 from keras_transformer.export.onnx.quantize.precision import in_precision_spec, target_in
 
 
@@ -60,17 +61,20 @@ class GraphSet:
         return f"{self.prefix}{graph_file(name)}"
 
 
-def graph_sets(config: ModelConfig, form: Form, *, has_shortlist: bool) -> tuple[GraphSet, ...]:
+def graph_sets(
+    config: ModelConfig, form: Form, *, has_shortlist: bool, int4: Int4Matrices | None = None
+) -> tuple[GraphSet, ...]:
     """Returns the graphs for the form's target and, if it has any, the "native" ones that differ.
 
     Args:
         config: The model's.
         form: The artefact's.
         has_shortlist: Whether graphs choose among the ids of a shortlist.
+        int4: The matrices of the precision "int4".
     """
 
     def of(name: str) -> GraphSet:
-        flags = {"has_shortlist": has_shortlist, "shares_weights": form.has_native}
+        flags = {"has_shortlist": has_shortlist, "shares_weights": form.has_native, "int4": int4}
         target = target_in(form.precision, name, **flags)
         return GraphSet(target, graph_specs(config, target.listing if has_shortlist else None))
 

@@ -5,6 +5,8 @@ rounded to bytes in the same blocks, row by row, so that a row's result depends 
 the order of sums at most. Layers of a few outputs, such as a classifier's, stay float32.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,48 @@ _FEW_OUTPUTS = 16
 _ACCURACY_LEVEL = 4
 
 
+class Int4Matrices:
+    """The matrices of an export in 4 bits, each quantised once for all graphs and targets.
+
+    Args:
+        form: Their form.
+        quantize: Quantises lines `(outputs, inputs)`; by default each weight to the nearest.
+    """
+
+    def __init__(
+        self, form: Int4Form, quantize: Callable[[np.ndarray], Int4Blocks] | None = None
+    ) -> None:
+        self.form = form
+        self._quantize = quantize or partial(Int4Blocks.nearest, form=form)
+        self._made: dict[bytes, Int4Blocks] = {}
+
+    def blocks(self, lines: np.ndarray) -> Int4Blocks:
+        """Quantises lines `(outputs, inputs)`.
+
+        Raises:
+            ValueError: The matrix holds a value that is not finite.
+        """
+        key = digest(lines)
+        if key not in self._made:
+            if not np.isfinite(lines).all():
+                raise ValueError(
+                    f"a matrix {lines.shape[0]} × {lines.shape[1]} holds a value that is not "
+                    "finite, which int4 cannot hold: export an earlier checkpoint."
+                )
+            self._made[key] = self._quantize(lines)
+        return self._made[key]
+
+
 class Int4:
     """4-bit weights for onnxruntime's operators; see `Kernels`.
 
     Args:
-        form: The form of the weights.
+        matrices: The weights.
     """
 
-    def __init__(self, form: Int4Form) -> None:
-        self.form = form
-        self._quantized: dict[bytes, Int4Blocks] = {}
+    def __init__(self, matrices: Int4Matrices) -> None:
+        self.matrices = matrices
+        self.form = matrices.form
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
         """Adds one operator for the product and the bias, one for the residual and one for ReLU."""
@@ -58,27 +92,11 @@ class Int4:
         whole = table.shape[1] % self.form.block_size == 0
         return found if whole else _narrowed(graph, found, table.shape[1])
 
-    def blocks(self, lines: np.ndarray) -> Int4Blocks:
-        """Quantises lines `(outputs, inputs)`, once for all graphs.
-
-        Raises:
-            ValueError: The matrix holds a value that is not finite.
-        """
-        key = digest(lines)
-        if key not in self._quantized:
-            if not np.isfinite(lines).all():
-                raise ValueError(
-                    f"a matrix {lines.shape[0]} × {lines.shape[1]} holds a value that is not "
-                    "finite, which int4 cannot hold: export an earlier checkpoint."
-                )
-            self._quantized[key] = Int4Blocks.nearest(lines, self.form)
-        return self._quantized[key]
-
     def operands(self, graph: GraphBuilder, lines: np.ndarray) -> tuple[str, str, str | None]:
         """Returns values of a graph: integers, two in a byte, `(outputs, blocks, block size / 2)`,
         float32 scales `(outputs, blocks)`, and zero points `(outputs, blocks / 2)`, if they differ.
         """
-        values, scales, zeros = self.blocks(lines)
+        values, scales, zeros = self.matrices.blocks(lines)
         # onnxruntime casts them only once, when it loads the graph.
         stored = graph.operand(scales.astype(BFLOAT16))
         cast = graph.shared(("float32", stored), lambda: graph.cast(stored, "float32"))

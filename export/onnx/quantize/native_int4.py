@@ -10,7 +10,13 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand, integers
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.int4 import Int4, lines_of, stays_float, two_in_a_byte
+from keras_transformer.export.onnx.quantize.int4 import (
+    Int4,
+    Int4Matrices,
+    lines_of,
+    stays_float,
+    two_in_a_byte,
+)
 from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks, Int4Form
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 
@@ -26,12 +32,12 @@ class NativeInt4(Int4):
     """4-bit weights for this package's operators; see `NativeKernels`.
 
     Args:
-        form: The form of the weights.
+        matrices: The weights.
         has_shortlist: Whether products are with some of a vocabulary's rows: these are bfloat16.
     """
 
-    def __init__(self, form: Int4Form, *, has_shortlist: bool = False) -> None:
-        super().__init__(form)
+    def __init__(self, matrices: Int4Matrices, *, has_shortlist: bool = False) -> None:
+        super().__init__(matrices)
         self._has_shortlist = has_shortlist
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
@@ -49,7 +55,9 @@ class NativeInt4(Int4):
         if self._has_shortlist:
             return graph.cast(graph.op("Gather", *self.listed(table), ids, axis=0), "float32")
         attributes = {"units": table.shape[0], "width": table.shape[1], "domain": NATIVE}
-        return graph.op("Int4LookUp", pack(self.blocks(table), self.form), ids, **attributes)
+        return graph.op(
+            "Int4LookUp", pack(self.matrices.blocks(table), self.form), ids, **attributes
+        )
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer's weights, see `pack`, and biases `(blocks, 16)`."""
@@ -57,7 +65,7 @@ class NativeInt4(Int4):
             return NativeFloat32().packed(layer)
         bias = np.zeros(layer.units, np.float32) if layer.bias is None else layer.bias
         bias = np.pad(bias, (0, -layer.units % _BLOCK)).reshape(-1, _BLOCK)
-        return pack(self.blocks(lines_of(layer)), self.form), bias
+        return pack(self.matrices.blocks(lines_of(layer)), self.form), bias
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns no operands: all logits are computed and searched for the largest."""
@@ -69,7 +77,7 @@ class NativeInt4(Int4):
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns the 4-bit matrix as bfloat16."""
-        return (self.blocks(matrix).lines(matrix.shape[1]).astype(BFLOAT16),)
+        return (self.matrices.blocks(matrix).lines(matrix.shape[1]).astype(BFLOAT16),)
 
 
 class SharedInt4(Int4):
@@ -80,7 +88,7 @@ class SharedInt4(Int4):
 
     def operands(self, graph: GraphBuilder, lines: np.ndarray) -> tuple[str, str, str | None]:
         """Returns the operands of `Int4.operands`, from what `pack` made."""
-        blocks = self.blocks(lines)
+        blocks = self.matrices.blocks(lines)
         stored = graph.operand(pack(blocks, self.form))
         shape, own = blocks.values.shape, self.form.zero_points
         make = ("unpacked", stored), lambda: unpacked(graph, stored, shape, zero_points=own)

@@ -18,7 +18,7 @@ from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
-from keras_transformer.export.onnx.quantize.int4 import Int4
+from keras_transformer.export.onnx.quantize.int4 import Int4, Int4Matrices
 from keras_transformer.export.onnx.quantize.int4_blocks import Int4Form
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
@@ -96,7 +96,12 @@ def _unpacked(graph: GraphBuilder, blocks: np.ndarray, shape: tuple[int, ...]) -
 
 
 def target_in(
-    precision: str, name: str, *, has_shortlist: bool = False, shares_weights: bool = False
+    precision: str,
+    name: str,
+    *,
+    has_shortlist: bool = False,
+    shares_weights: bool = False,
+    int4: Int4Matrices | None = None,
 ) -> Target:
     """Returns the target with this name that makes graphs in a precision.
 
@@ -106,6 +111,7 @@ def target_in(
             "native" has bfloat16.
         has_shortlist: Whether graphs choose among the ids of a shortlist.
         shares_weights: Whether graphs for "native" lie over the same file of weights.
+        int4: The matrices of the precision "int4"; if None, those of its default form.
     """
     listed = {"has_shortlist": has_shortlist}
     if name == "portable":
@@ -118,10 +124,10 @@ def target_in(
         halved = NativeBfloat16(**listed)
         return Native(halved, halved, **listed)
     if precision == "int4":
-        form = Int4Form()
+        matrices = int4 or Int4Matrices(Int4Form())
         if name == "native":
-            return Native(NativeInt4(form, **listed), SharedInt4(form), **listed)
-        return OnnxRuntime(SharedInt4(form) if shares_weights else Int4(form), **listed)
+            return Native(NativeInt4(matrices, **listed), SharedInt4(matrices), **listed)
+        return OnnxRuntime((SharedInt4 if shares_weights else Int4)(matrices), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
         return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)

@@ -1,4 +1,4 @@
-"""4-bit blocks: integers of 4 bits, scales that bfloat16 holds, and less error than plain rounding."""
+"""4-bit blocks: integers of 4 bits, scales that bfloat16 holds, less error than plain rounding."""
 
 import numpy as np
 import pytest
