@@ -143,7 +143,8 @@ def start_shared() -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
     def begin(artefact: Path, **options: Any) -> Server:
-        started.append(start_server(artefact, SearchOptions(max_length=40), **options))
+        search = options.pop("search", SearchOptions(max_length=40))
+        started.append(start_server(artefact, search, **options))
         return started[-1]
 
     yield begin

@@ -29,6 +29,7 @@ from keras_transformer.serving.models.outputs import (
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import ServeOptions
+from keras_transformer.text.layout import encoder_row
 from keras_transformer.translation.results import pad_states
 
 # Fillings of each text, if the server's search does not ask for several hypotheses.
@@ -190,6 +191,24 @@ class ServedEncoder:
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """As `Served.write`."""
         return self._writers[self._functions[signature.name]](results)
+
+    def count_tokens(self, rows: Sequence[Any]) -> int:
+        """As `Reading.count_tokens`."""
+        texts = [text for row in rows for text in ((row,) if isinstance(row, str) else row)]
+        ends = len(encoder_row([], None, self._encoder.config.special_ids)[0])
+        more = self._encoder.config.pair_separators if len(texts) > len(rows) else 0
+        lengths = iter(self._encoder.text_lengths(texts))
+        limit = self._encoder.max_text_length
+        total = 0
+        for row in rows:
+            length = sum(next(lengths) for _ in ((row,) if isinstance(row, str) else row)) + more
+            total += ends + (length if limit is None else min(length, limit))
+        return total
+
+    @property
+    def gives_shares(self) -> bool:
+        """As `Reading.gives_shares`."""
+        return self._encoder.config.value_activation == "sigmoid"
 
     def _prompted(self, texts: Sequence[str], names: Sequence[str]) -> list[str]:
         found = []

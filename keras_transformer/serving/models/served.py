@@ -130,6 +130,20 @@ class Completing(Protocol):
 
 
 @runtime_checkable
+class Reading(Served, Protocol):
+    """A `Served` that reads texts, or pairs of them, and writes none."""
+
+    @property
+    def gives_shares(self) -> bool:
+        """Whether the number that it gives a text lies in 0 to 1."""
+        ...
+
+    def count_tokens(self, rows: Sequence[Any]) -> int:
+        """Returns how many tokens it reads of rows, special ones included."""
+        ...
+
+
+@runtime_checkable
 class Explaining(Protocol):
     """A `Served` that can show the attention of its answers."""
 
@@ -157,13 +171,6 @@ def streaming(name: str, model: Served) -> Streaming:
     if not isinstance(model, Streaming):
         raise _cannot(name, model, "stream")
     return model
-
-
-def completing(name: str, model: Served) -> Completions:
-    """Returns what completes prompts of a model; see `streaming`."""
-    if not isinstance(model, Completing):
-        raise _cannot(name, model, "complete")
-    return model.completions
 
 
 def explaining(name: str, model: Served) -> Explaining:

@@ -319,6 +319,9 @@ class TextTask:
                 num_sentinels=self.text_options.num_sentinels,
             )
         directory.save_tokenizers(tokenizer, tokenizer)
+        start = self.starting_point.run
+        if start is not None and self.kind.family is DecoderConfig:
+            directory.save_chat_template(start.load_chat_template())
         return tokenizer
 
     def _encode(

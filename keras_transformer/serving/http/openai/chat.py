@@ -11,6 +11,7 @@ from keras_transformer.serving.http.openai.fields import Fields, checked_text, w
 from keras_transformer.serving.http.openai.generation import (
     Generation,
     chunked,
+    completing,
     finish_reason,
     read_streaming,
 )
@@ -22,7 +23,6 @@ from keras_transformer.serving.http.openai.search_fields import (
     read_search,
 )
 from keras_transformer.serving.http.openai.streams import streamed
-from keras_transformer.serving.models.served import completing
 
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     **NEUTRAL,
@@ -54,7 +54,7 @@ _EMPTY: dict[str, tuple[Any, ...]] = {
 
 async def chat(asked: Asked) -> Response:
     """Answers `POST /v1/chat/completions`."""
-    completions, fields = completing(asked.loaded.name, asked.loaded.model), asked.fields
+    completions, fields = completing(asked), asked.fields
     messages = _read_messages(fields)
     variables = fields.take("chat_template_kwargs", {})
     if not isinstance(variables, dict):

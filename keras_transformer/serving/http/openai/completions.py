@@ -11,6 +11,7 @@ from keras_transformer.serving.http.openai.fields import Fields, checked_text, w
 from keras_transformer.serving.http.openai.generation import (
     Generation,
     chunked,
+    completing,
     finish_reason,
     read_streaming,
 )
@@ -22,7 +23,6 @@ from keras_transformer.serving.http.openai.search_fields import (
     read_search,
 )
 from keras_transformer.serving.http.openai.streams import streamed
-from keras_transformer.serving.models.served import completing
 
 _NEUTRAL = {**NEUTRAL, "suffix": ("",), "best_of": (1,)}
 # What OpenAI's server takes where a request names none.
@@ -31,7 +31,7 @@ _TOKENS = 16
 
 async def complete(asked: Asked) -> Response:
     """Answers `POST /v1/completions`."""
-    completions, fields = completing(asked.loaded.name, asked.loaded.model), asked.fields
+    completions, fields = completing(asked), asked.fields
     prompts = _read_prompts(fields)
     count = fields.integer("n", 1, least=1, most=MOST_TEXTS)
     echo = fields.flag("echo")

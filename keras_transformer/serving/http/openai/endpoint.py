@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.errors import Code, ServingError, refusal
 from keras_transformer.serving.http.exchange import BodyReader, read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.openai.fields import Fields
@@ -57,6 +57,13 @@ class Asked:
         }
 
 
+# What answers each path, by the signatures of which a model has one.
+_PATHS = {
+    "/v1/completions": {"generate"},
+    "/v1/embeddings": {"embed"},
+    "/v1/rerank": {"regress_pairs"},
+    "/v1/translations": {"translate_ids"},
+}
 Answer = Callable[[Asked], Awaitable[Response]]
 
 
@@ -81,6 +88,21 @@ def endpoint(
         return await answer(Asked(service, request, fields, loaded, timeout))
 
     return respond
+
+
+def cannot(loaded: LoadedVersion, what: str) -> ServingError:
+    """Returns the error for a model that does something else.
+
+    Args:
+        loaded: The model.
+        what: What models of its kind do not do.
+    """
+    known = [path for path, names in _PATHS.items() if names & set(loaded.model.signatures)]
+    return refusal(
+        f"models such as {loaded.name} {what}: it answers {', '.join(known)} and "
+        f"/v1/models/{loaded.name}:predict.",
+        "model",
+    )
 
 
 def find_model(service: Service, name: str | None) -> LoadedVersion:

@@ -8,9 +8,10 @@ from typing import Any
 from keras_transformer.runtime.prompts import Ending, Prompt
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.families.completions import Completions
-from keras_transformer.serving.http.openai.endpoint import Asked
+from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields, wrong
 from keras_transformer.serving.models.rows import Request
+from keras_transformer.serving.models.served import Completing
 
 _USAGE, _PADDING = "include_usage", "include_obfuscation"
 
@@ -82,6 +83,18 @@ class Generation:
     def _rows(self) -> Request:
         self.prompts = self.read()
         return Request(self.completions.rows(self.prompts, self.options, self.count))
+
+
+def completing(asked: Asked) -> Completions:
+    """Returns what completes prompts of the model that is asked.
+
+    Raises:
+        ServingError: It is no generator.
+    """
+    model = asked.loaded.model
+    if not isinstance(model, Completing):
+        raise cannot(asked.loaded, "neither complete texts nor chat")
+    return model.completions
 
 
 def finish_reason(ending: Ending) -> str:

@@ -5,11 +5,19 @@ from starlette.routing import Route
 from keras_transformer.serving.http.exchange import BodyReader
 from keras_transformer.serving.http.openai.chat import chat
 from keras_transformer.serving.http.openai.completions import complete
+from keras_transformer.serving.http.openai.embeddings import embed
 from keras_transformer.serving.http.openai.endpoint import endpoint
 from keras_transformer.serving.http.openai.models import Models
+from keras_transformer.serving.http.openai.rerank import rerank
 from keras_transformer.serving.models.service import Service
 
-_ANSWERS = {"/v1/completions": complete, "/v1/chat/completions": chat}
+_ANSWERS = {
+    "/v1/completions": complete,
+    "/v1/chat/completions": chat,
+    "/v1/embeddings": embed,
+    "/v1/rerank": rerank,
+    "/v2/rerank": rerank,
+}
 
 
 def openai_routes(service: Service, bodies: BodyReader) -> list[Route]:

@@ -1,0 +1,86 @@
+"""Reranking in the form of Cohere's and Jina's APIs, by cross-encoders."""
+
+import math
+from typing import Any
+
+from starlette.responses import Response
+
+from keras_transformer.serving.http.exchange import JsonResponse
+from keras_transformer.serving.http.openai.endpoint import Asked, cannot
+from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
+from keras_transformer.serving.http.openai.search_fields import SILENT
+from keras_transformer.serving.models.outputs import strings
+from keras_transformer.serving.models.rows import Request
+from keras_transformer.serving.models.served import Reading
+from keras_transformer.understanding.results import best_first
+
+_PAIRS = "regress_pairs"
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "rank_fields": (["text"],),
+    "max_chunks_per_doc": (),
+    "max_tokens_per_doc": (),
+    "truncation": (),
+    "priority": (0,),
+}
+
+
+async def rerank(asked: Asked) -> Response:
+    """Answers `POST /v1/rerank` and `/v2/rerank`."""
+    model, fields = asked.loaded.model, asked.fields
+    if not isinstance(model, Reading) or _PAIRS not in model.signatures:
+        raise cannot(asked.loaded, "give no numbers to pairs of texts")
+    query = checked_text("query", fields.required("query"))
+    documents = _read_documents(fields)
+    top = fields.integer("top_n", len(documents), least=1, most=2**31)
+    has_documents = fields.flag("return_documents")
+    fields.finish(SILENT, _NEUTRAL)
+    signature = model.signatures[_PAIRS]
+    first, second = (spec.name for spec in signature.inputs)
+    inputs = {first: strings([query] * len(documents)), second: strings(documents)}
+    tokens = 0
+
+    def read() -> Request:
+        nonlocal tokens
+        request = model.read(signature, inputs)
+        tokens = model.count_tokens(request.rows)
+        return request
+
+    request, found = await asked.service.run(
+        asked.loaded,
+        "rerank",
+        read,
+        model.run(signature),
+        texts=[query, *documents],
+        timeout=asked.timeout,
+        waiting=asked.waiting,
+    )
+    values = model.write(signature, request, found)["value"].tolist()
+    scores = values if model.gives_shares else [_sigmoid(value) for value in values]
+    results = []
+    for one in best_first(documents, scores)[:top]:
+        document = {"document": {"text": one.text}} if has_documents else {}
+        results.append({"index": one.index, "relevance_score": one.score, **document})
+    head = asked.head("rerank", "list")
+    return JsonResponse(
+        {
+            **{name: head[name] for name in ("id", "object", "model")},
+            "results": results,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+            "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}},
+        }
+    )
+
+
+def _read_documents(fields: Fields) -> list[str]:
+    given = fields.required("documents")
+    if not isinstance(given, list) or not given:
+        raise wrong("documents", "a list of texts", given)
+    texts = [one.get("text") if isinstance(one, dict) else one for one in given]
+    return [checked_text(f"documents[{place}]", text) for place, text in enumerate(texts)]
+
+
+def _sigmoid(value: float) -> float:
+    # The exponential of a number far below 0 is 0, that of one far above overflows.
+    if value >= 0:
+        return 1 / (1 + math.exp(-value))
+    return math.exp(value) / (1 + math.exp(value))
