@@ -105,6 +105,7 @@ SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.generation.chat_template",
     "keras_transformer.text.joined_lines",
     "keras_transformer.translation.by_sentence",
+    "keras_transformer.understanding.results",
 }
 # The server stands on the runtime: TensorFlow is on its gRPC side alone, for the protos.
 SERVER_PACKAGES = RUNTIME_PACKAGES | {

@@ -12,7 +12,13 @@ from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import PROFILES, Profile
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
-from keras_transformer.serving.models.model_options import ModelOptions, VersionPolicy, parse_labels
+from keras_transformer.serving.models.model_options import (
+    LanguagePair,
+    ModelOptions,
+    VersionPolicy,
+    parse_labels,
+    parse_pairs,
+)
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.sentences import LANGUAGE
 
@@ -74,6 +80,8 @@ class ServeOptions:
             "cut", for encoders, reads the beginning of texts that are too long. Other models than
             translators never split texts.
         language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
+        language_pairs: Languages of models that do not say them, each MODEL=SOURCE-TARGET, such as
+            demo=en-es, for clients that name them.
         join_lines: Join the lines of paragraphs that were wrapped, as in e-mail, in every text to
             translate; a request to `:stream` or `:explain` may ask for it, too. As for
             `translate`.
@@ -128,6 +136,7 @@ class ServeOptions:
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
+    language_pairs: tuple[str, ...] = ()
     join_lines: bool = False
     letterless: Letterless = "auto"
     markup: Profile | None = None
@@ -182,6 +191,7 @@ class ServeOptions:
                 if getattr(self, name) != getattr(ServeOptions, name):
                     raise ValueError(f"{name} belongs in the file of model_config: leave it out.")
         self.models()
+        _ = self.pairs
 
     def _check_names(self) -> None:
         for field, form, example in (
@@ -207,6 +217,11 @@ class ServeOptions:
                 raise ValueError(
                     f"forwarded_allow_ips must be addresses, got {value!r}."
                 ) from error
+
+    @property
+    def pairs(self) -> list[LanguagePair]:
+        """The pairs that `language_pairs` describes."""
+        return parse_pairs(self.language_pairs)
 
     def models(self) -> list[ModelOptions]:
         """Returns the model that the options describe; none if `model_config` describes it.

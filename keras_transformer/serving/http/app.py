@@ -25,6 +25,8 @@ from keras_transformer.serving.http.openapi import describe
 from keras_transformer.serving.http.page import page_routes
 from keras_transformer.serving.http.predict import Predict, PredictFirst
 from keras_transformer.serving.http.rest import rest_routes
+from keras_transformer.serving.http.translators.directions import Directions
+from keras_transformer.serving.http.translators.libretranslate import libretranslate_routes
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.settings import ServeOptions
 
@@ -56,12 +58,14 @@ def build_app(
     """
     names = [model.name for model in service.models]
     register_url_convertor("model", _ModelName())
+    directions = Directions(service, options.pairs)
     framework = Starlette(
         routes=[
             *rest_routes(service, bodies),
             *live_routes(service, bodies),
             *judge_routes(service, bodies),
-            *openai_routes(service, bodies),
+            *openai_routes(service, bodies, directions),
+            *libretranslate_routes(service, bodies, directions, keys),
             *_operations(service, options),
             *page_routes(names),
         ],

@@ -3,7 +3,7 @@ the signature, texts become ids, and texts that are too long are refused.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from keras_transformer.serving.models.rows import (
     Request,
     TranslationRow,
     length_options,
+    own_of,
     own_options,
     placed,
 )
@@ -190,6 +191,35 @@ class RowReader:
         options = (target_prefix.encode(), search.max_length, search.length_penalty)
         source, target = (code.encode() for code in languages)
         return self._parts([text.encode()], [options], [(source, target)])
+
+    def read_texts(
+        self,
+        texts: Sequence[str],
+        languages: tuple[str, str],
+        lift: Lift | None,
+        own: Mapping[str, Any],
+    ) -> Request:
+        """Returns the rows of texts to translate.
+
+        Args:
+            texts: The texts.
+            languages: Codes of their language and of that to translate into; "" for the default.
+            lift: What finds the spans in them; None for the server's.
+            own: Fields of `SearchOptions` that the request sets.
+
+        Raises:
+            ServingError: One is too long, an option is out of range, or the model does not know a
+                language.
+        """
+        search, count = self._search, len(texts)
+        source, target = (code.encode() for code in languages)
+        return self._parts(
+            [text.encode() for text in texts],
+            [(b"", search.max_length, search.length_penalty)] * count,
+            [(source, target)] * count,
+            [own_of(own, search) if own else ()] * count,
+            [lift] * count,
+        )
 
     def _texts(self, inputs: Arrays) -> Request:
         search, texts = self._search, inputs["text"].tolist()

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy.typing as npt
@@ -45,7 +45,7 @@ from keras_transformer.serving.models.rows import (
     groups_of,
     with_more,
 )
-from keras_transformer.serving.models.served import Languages, Run
+from keras_transformer.serving.models.served import Languages, Run, Translations
 from keras_transformer.serving.settings import LongTexts, ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import Letterless, carried_kinds
@@ -142,6 +142,7 @@ class ServedModel:
         special_ids, seen = manifest.special_ids, manifest.training_text
         lift_with = partial(text_lifter, special_ids, seen, markup=markup, casing=casing)
         lift = lift_with(glossary=glossary)
+        self._lift_of = cache(lambda profile: lift_with(markup=profile, glossary=glossary))
         spans = lifter_of(special_ids, seen, markup, glossary)
         has_flags = self.min_score is not None or spans is not None or glossary is not None
         self.signatures = server_signatures(
@@ -267,6 +268,30 @@ class ServedModel:
     ) -> Request:
         """Returns the rows of one text; see `RowReader.read_text`."""
         return self._reader.read_text(text, target_prefix, languages)
+
+    def read_texts(
+        self,
+        texts: Sequence[str],
+        languages: tuple[str, str],
+        markup: Profile | None,
+        count: int,
+    ) -> Request:
+        """As `Translating.read_texts`."""
+        lift = None if markup is None else self._lift_of(markup)
+        own = {} if count == 1 else {"num_hypotheses": count}
+        return self._reader.read_texts(texts, languages, lift, own)
+
+    def run_texts(self, count: int) -> Run:
+        """As `Translating.run_texts`."""
+        return self._translate if count == 1 else self._translate_distinct
+
+    def translations(self, request: Request, results: Sequence[Any]) -> Translations:
+        """As `Translating.translations`."""
+        asked = [dict(row.own).get("num_hypotheses", 1) for row in request.rows]
+        found = [own[:count] for own, count in zip(results, asked, strict=True)]
+        read = sum(len(row.source) + 1 for row in request.rows)
+        written = sum(len(one.ids) + 1 for own in found for one in own)
+        return Translations(self._writer.texts(request, found), read, written)
 
     def run(self, signature: Signature) -> Run:
         """Returns a function from a signature's rows to results; equal functions share batches."""

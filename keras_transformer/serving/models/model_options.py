@@ -6,9 +6,12 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 # Names that can stand in a path of the REST API, before a colon and a verb.
 _NAME = re.compile(r"[^/:]+")
+# Codes such as en and pt_BR.
+_PAIR = re.compile(r"([a-zA-Z]{2,3}(?:_[a-zA-Z]+)?)-([a-zA-Z]{2,3}(?:_[a-zA-Z]+)?)")
 # The largest number that TensorFlow Serving's protos hold, an int64.
 MAX_VERSION = 2**63 - 1
 
@@ -102,6 +105,39 @@ def parse_labels(pairs: Iterable[str]) -> dict[str, int]:
             raise ValueError(f"version_labels names {label!r} twice, got {pair!r}.")
         labels[label] = int(number)
     return labels
+
+
+class LanguagePair(NamedTuple):
+    """The languages of a translator of one pair.
+
+    Attributes:
+        model: The model's name; "" for the only one.
+        source: The code of the texts' language.
+        target: The code of the language that it translates into.
+    """
+
+    model: str
+    source: str
+    target: str
+
+
+def parse_pairs(texts: Iterable[str]) -> list[LanguagePair]:
+    """Reads pairs of languages such as `demo=en-es`, or `en-es` of the only model.
+
+    Raises:
+        ValueError: A text is not such a pair, or a model has two.
+    """
+    pairs: dict[str, LanguagePair] = {}
+    for text in texts:
+        name, _, codes = text.rpartition("=")
+        found = _PAIR.fullmatch(codes)
+        if not found or name in pairs:
+            raise ValueError(
+                "language_pairs must be MODEL=SOURCE-TARGET, such as demo=en-es, one for each "
+                f"model, got {text!r}."
+            )
+        pairs[name] = LanguagePair(name, *found.groups())
+    return list(pairs.values())
 
 
 def check_name(what: str, name: str) -> None:

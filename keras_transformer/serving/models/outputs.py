@@ -70,6 +70,11 @@ class ResultWriter:
         """Returns the arrays of a signature's outputs, from a result for each row of a request."""
         return self._writers[signature_name](request, results)
 
+    def texts(self, request: Request, results: Sequence[Sequence[Found]]) -> list[list[str]]:
+        """Returns the translations of each text, best first."""
+        joined = self._joined(request, results)
+        return [[one.text for one in found if one.score > LOWEST] for found in joined]
+
     def _best(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         best = [found[0] for found in self._joined(request, [found[:1] for found in results])]
         texts = [one.text for one in best]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.completions import Completions
@@ -75,13 +76,55 @@ class Languages(NamedTuple):
     target_language: str | None = None
 
 
+class Translations(NamedTuple):
+    """Translations of several texts.
+
+    Attributes:
+        texts: Those of each text, best first.
+        read: Tokens of all texts, their ends included.
+        written: Tokens of all translations, likewise.
+    """
+
+    texts: list[list[str]]
+    read: int
+    written: int
+
+
 @runtime_checkable
-class Translating(Protocol):
-    """A `Served` whose requests may choose languages."""
+class Translating(Served, Protocol):
+    """A `Served` that translates, and whose requests may choose languages."""
 
     @property
     def languages(self) -> Languages:
         """The languages of the model."""
+        ...
+
+    def read_texts(
+        self,
+        texts: Sequence[str],
+        languages: tuple[str, str],
+        markup: Profile | None,
+        count: int,
+    ) -> Request:
+        """Returns the rows of texts to translate.
+
+        Args:
+            texts: The texts.
+            languages: Codes of their language and of that to translate into; "" for the default.
+            markup: Profile of the spans that translations keep; None for the server's.
+            count: How many translations each text gets.
+
+        Raises:
+            ServingError: A text is too long, a language is not known, or the search finds fewer.
+        """
+        ...
+
+    def run_texts(self, count: int) -> Run:
+        """Returns a function from these rows to results."""
+        ...
+
+    def translations(self, request: Request, results: Sequence[Any]) -> Translations:
+        """Returns the translations that results are."""
         ...
 
 

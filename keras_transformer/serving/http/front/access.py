@@ -21,6 +21,8 @@ _PREFLIGHT_SECONDS = 600
 _ALLOWED_HEADERS = f"Authorization, Content-Encoding, Content-Type, {TIMEOUT_HEADER}"
 # Probes ask by an address of their own and have no key; they learn one word.
 _HEALTH = ("/healthz", "/readyz")
+# LibreTranslate's paths, whose clients send their key as a field of the body.
+KEY_IN_BODY = ("/translate", "/languages", "/detect", "/frontend/settings")
 _LOOPBACK = ("localhost", "*.localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?", re.ASCII)
 _PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
@@ -121,8 +123,11 @@ class Access:
         try:
             with self._service.refusals("rest", UNKNOWN):
                 is_preflight = self._is_preflight(scope, origin)
-                if self._keys is not None and not is_preflight and not _is_open(path):
-                    self._keys.check(_header(scope, b"authorization"))
+                authorization = _header(scope, b"authorization")
+                # A key in the body is checked where that is read.
+                is_open = _is_open(path) or (path in KEY_IN_BODY and not authorization)
+                if self._keys is not None and not is_preflight and not is_open:
+                    self._keys.check(authorization)
         except ServingError as error:
             await error_response(error)(scope, receive, send)
             return

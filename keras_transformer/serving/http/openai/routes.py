@@ -9,6 +9,8 @@ from keras_transformer.serving.http.openai.embeddings import embed
 from keras_transformer.serving.http.openai.endpoint import endpoint
 from keras_transformer.serving.http.openai.models import Models
 from keras_transformer.serving.http.openai.rerank import rerank
+from keras_transformer.serving.http.openai.translations import translations
+from keras_transformer.serving.http.translators.directions import Directions
 from keras_transformer.serving.models.service import Service
 
 _ANSWERS = {
@@ -20,10 +22,17 @@ _ANSWERS = {
 }
 
 
-def openai_routes(service: Service, bodies: BodyReader) -> list[Route]:
-    """Returns the routes, for all models of a server."""
+def openai_routes(service: Service, bodies: BodyReader, directions: Directions) -> list[Route]:
+    """Returns the routes, for all models of a server.
+
+    Args:
+        service: What answers.
+        bodies: What reads requests.
+        directions: The directions of its translators.
+    """
+    answers = {**_ANSWERS, "/v1/translations": translations(directions)}
     posts = [
         Route(path, endpoint(service, bodies, answer), methods=["POST"])
-        for path, answer in _ANSWERS.items()
+        for path, answer in answers.items()
     ]
     return [Route("/v1/models", Models(service).__call__, methods=["GET"]), *posts]

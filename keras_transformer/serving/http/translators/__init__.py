@@ -1,0 +1,1 @@
+"""Translations for clients that name both languages, as LibreTranslate's do."""
