@@ -32,6 +32,7 @@ from keras_transformer.pretrained.huggingface.decoders.chat import read_chat_tem
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
+from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
@@ -49,6 +50,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **GPTS,
     **LLAMAS,
     **GEMMAS,
+    **SMOLLMS,
     **TRANSFO_XLS,
     **XLNETS,
 }

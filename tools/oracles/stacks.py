@@ -136,6 +136,15 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "qwen2": ("Qwen2", {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
+    "smollm3": (
+        "SmolLM3",
+        {
+            "num_hidden_layers": 3,
+            "no_rope_layers": [1, 0, 1],
+            "tie_word_embeddings": True,
+            "pad_token_id": None,
+        },
+    ),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
     "gemma2": (

@@ -19,6 +19,7 @@ from keras_transformer.export.pretrained.huggingface.encoders import (
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
 from keras_transformer.export.pretrained.huggingface.gemma import GEMMAS
+from keras_transformer.export.pretrained.huggingface.llama_family import LLAMA_FAMILY
 from keras_transformer.export.pretrained.huggingface.t5 import T5
 from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
 from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
@@ -31,7 +32,7 @@ from keras_transformer.whole_files import whole_file
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
 _ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, XLNET)
-_DECODERS = (*DECODERS, *GEMMAS)
+_DECODERS = (*DECODERS, *LLAMA_FAMILY, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 
 

@@ -43,6 +43,7 @@ NAMES = {
     "stacks/llama3": "LlamaForCausalLM",
     "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
+    "stacks/smollm3": "SmolLM3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",
     "stacks/gemma3": "Gemma3ForCausalLM",
