@@ -31,6 +31,7 @@ from keras_transformer.pretrained.huggingface.bert_family import ENCODERS
 from keras_transformer.pretrained.huggingface.decoders.chat import read_chat_template
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
+from keras_transformer.pretrained.huggingface.decoders.granite import GRANITES
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
 from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
@@ -50,6 +51,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **GPTS,
     **LLAMAS,
     **GEMMAS,
+    **GRANITES,
     **SMOLLMS,
     **TRANSFO_XLS,
     **XLNETS,

@@ -47,6 +47,7 @@ DECODERS = (
     "gemma2",
     "gemma3",
     "mistral",
+    "granite",
     "smollm3",
     "transfo_xl",
     "transfo_xl_adaptive",
