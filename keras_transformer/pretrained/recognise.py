@@ -33,6 +33,7 @@ from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
 from keras_transformer.pretrained.huggingface.decoders.granite import GRANITES
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
+from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
 from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
 from keras_transformer.pretrained.huggingface.fields import Fields
@@ -52,6 +53,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **LLAMAS,
     **GEMMAS,
     **GRANITES,
+    **PHIS,
     **SMOLLMS,
     **TRANSFO_XLS,
     **XLNETS,

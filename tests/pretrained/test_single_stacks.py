@@ -47,6 +47,7 @@ DECODERS = (
     "gemma2",
     "gemma3",
     "mistral",
+    "phi3",
     "granite",
     "smollm3",
     "transfo_xl",

@@ -4,6 +4,8 @@ from typing import Any
 
 from keras_transformer.export.pretrained.huggingface.decoders import of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.pretrained.huggingface.decoders.phi import phi3_table
+from keras_transformer.pretrained.huggingface.decoders.rope import ORIGINAL_LENGTH
 
 
 def _smollm3_fields(outgoing: Outgoing) -> dict[str, Any]:
@@ -23,8 +25,32 @@ def _smollm3_fields(outgoing: Outgoing) -> dict[str, Any]:
     return {"no_rope_layers": [int(kind == own.own.rotary) for kind in kinds]}
 
 
+def _phi3_fields(outgoing: Outgoing) -> dict[str, Any]:
+    """Returns the fields of a Phi-3 that a Llama has not.
+
+    Raises:
+        ValueError: Angles are scaled in a way that a Phi-3 does not know.
+    """
+    scaling = outgoing.config.rotary_scaling
+    if scaling is not None and scaling["kind"] != "longrope":
+        raise ValueError(
+            "Phi3ForCausalLM needs rotary_scaling=None or of the kind 'longrope', got "
+            f"{scaling['kind']!r}."
+        )
+    original = {} if scaling is None else {ORIGINAL_LENGTH: scaling["original_length"]}
+    return {"resid_pdrop": outgoing.config.dropout, **original}
+
+
 NO_POSITIONS = {"rotary_base": None}
 LLAMA_FAMILY = (
+    of_llama(
+        "Phi3ForCausalLM",
+        "phi3",
+        phi3_table,
+        _phi3_fields,
+        window=None,
+        rotary_width=None,
+    ),
     of_llama(
         "SmolLM3ForCausalLM",
         "smollm3",

@@ -44,6 +44,7 @@ NAMES = {
     "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/granite": "LlamaForCausalLM",
+    "stacks/phi3": "Phi3ForCausalLM",
     "stacks/smollm3": "SmolLM3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",
