@@ -43,6 +43,7 @@ NAMES = {
     "stacks/llama3": "LlamaForCausalLM",
     "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
+    "stacks/bert_reranker": "BertForSequenceClassification",
     "stacks/granite": "LlamaForCausalLM",
     "stacks/phi3": "Phi3ForCausalLM",
     "stacks/smollm3": "SmolLM3ForCausalLM",

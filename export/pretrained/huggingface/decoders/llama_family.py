@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keras_transformer.export.pretrained.huggingface.decoders import of_llama
+from keras_transformer.export.pretrained.huggingface.decoders.llama import of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.phi import phi3_table
 from keras_transformer.pretrained.huggingface.decoders.rope import ORIGINAL_LENGTH
