@@ -26,7 +26,8 @@ from keras_transformer.config.text_vectors import (
 EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
 ]
-PoolerActivation = Literal["tanh", "relu"]
+PoolerActivation = Literal["tanh", "relu", "gelu"]
+TextState = Literal["first", "mean"]
 ValueActivation = Literal["linear", "sigmoid"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
@@ -42,6 +43,8 @@ class EncoderConfig(SingleStackConfig):
         num_token_types: Number of token types, BERT's segments; 0 for none.
         relative_segments: Whether token types are no part of embeddings, and scores of attention
             read whether query and key have the same (XLNet).
+        first_norm: Whether the first sub-layer of pre-norm blocks reads normalised states; without,
+            those of the embeddings as they are (Warner et al. 2024, ModernBERT).
         embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
             `model_dim` (Lan et al. 2019, ALBERT), and of what the head for masked tokens multiplies
             by their matrix; None for `model_dim` without such a layer.
@@ -49,7 +52,8 @@ class EncoderConfig(SingleStackConfig):
             embeddings of its tokens (Peters et al. 2018, ELMo); none if empty.
         pooler: Whether what reads a whole text reads f(Wx + b) of its first token's state x, or
             its last's if `special_ids` have a cls; without it, x itself.
-        pooler_activation: f: "tanh", or "relu" as in DistilBERT's classifiers.
+        pooler_activation: f: "tanh", or in classifiers "relu" (DistilBERT) or "gelu" (ELECTRA).
+        text_state: x: the state of that token ("first"), or the "mean" of all.
         keep_pooler: Whether a pooler stays with a head that does not read it, untrained, for the
             models that start from these weights.
         head: What the model returns: None for states; "masked_lm" logits over the vocabulary;
@@ -57,6 +61,8 @@ class EncoderConfig(SingleStackConfig):
             "classification" logits over `labels` for a text, "tagging" for each token;
             "regression" a number for a text; "spans" logits of a span's first and last token;
             "embedding" one vector for a text.
+        head_transform: Whether heads of classes, tags, numbers and spans read states through a
+            linear layer, the `activation` and a norm, as that of masked tokens does (ModernBERT).
         query_stream: Whether the head "masked_lm" reads a second stream of the encoder, which at
             each place knows where it is and not which token stands there (XLNet), in place of the
             states of masks; positions must be relative. Its logits are products with the
@@ -131,13 +137,16 @@ class EncoderConfig(SingleStackConfig):
     layer_norm_epsilon: float = 1e-12
     num_token_types: int = 2
     relative_segments: bool = False
+    first_norm: bool = True
     embedding_norm: bool = True
     embedding_dim: int | None = None
     features: tuple[FeatureConfig, ...] = ()
     pooler: bool = True
     pooler_activation: PoolerActivation = "tanh"
+    text_state: TextState = "first"
     keep_pooler: bool = False
     head: EncoderHead | None = None
+    head_transform: bool = False
     query_stream: bool = False
     labels: tuple[str, ...] = ()
     crf: bool = False
@@ -158,6 +167,7 @@ class EncoderConfig(SingleStackConfig):
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
         check_flag("relative_segments", self.relative_segments)
+        _ = self.stack.own_blocks  # Which must fit `first_norm`.
         if self.relative_segments and self.num_token_types < 2:
             raise ValueError(
                 "relative_segments are of two token types or more, got "
@@ -171,6 +181,8 @@ class EncoderConfig(SingleStackConfig):
         check_flag("pooler", self.pooler)
         check_flag("keep_pooler", self.keep_pooler)
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
+        check_choice("text_state", self.text_state, get_args(TextState))
+        check_flag("head_transform", self.head_transform)
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         self._check_query_stream()
@@ -300,7 +312,7 @@ class EncoderConfig(SingleStackConfig):
         """The stack of blocks, whose attention reads segments if these are relative."""
         stack = super().stack
         blocks = [self._with_own_attention(block) for block in stack.blocks]
-        return dataclasses.replace(stack, blocks=tuple(blocks))
+        return dataclasses.replace(stack, blocks=tuple(blocks), first_norm=self.first_norm)
 
     def _with_own_attention(self, block: BlockConfig) -> BlockConfig:
         own: Any = block.own
@@ -354,8 +366,10 @@ class EncoderConfig(SingleStackConfig):
         return self.pooler and (self.keep_pooler or self.reads_pooler)
 
     @property
-    def read_place(self) -> Literal["first", "last"]:
-        """Which token heads of whole texts read: the first, or a cls behind all others."""
+    def read_place(self) -> Literal["first", "last", "mean"]:
+        """Which token heads of whole texts read: the first, or a cls behind all others; or all."""
+        if self.text_state == "mean":
+            return "mean"
         return "first" if self.special_ids.cls is None else "last"
 
     @property
@@ -397,6 +411,8 @@ class EncoderConfig(SingleStackConfig):
             "embedding": self._dense_parameters(),
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
+        if self.head_transform and self.head in ("regression", "spans", *_CHOOSING):
+            head += dense + (2 * width if self.norm_kind == "layer_norm" else width)
         head += dense if self.reads_pooler else 0
         head += len(self.labels) * (len(self.labels) + 2) if self.crf else 0
         return embeddings + self.stack.parameter_count(self.model_dim) + head

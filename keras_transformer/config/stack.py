@@ -32,12 +32,13 @@ class NormConfig:
         kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
             Sennrich 2019).
         place: Of residual connections: "post" as in the paper, of the sum; "pre", of a sub-layer's
-            input; or "both", of its input and, by a second norm, of its output (Ding et al. 2021).
+            input; or "both", of its input and, by a second norm, of its output (Ding et al. 2021);
+            "none" of the first sub-layer of a stack without a `first_norm`.
         epsilon: Added to the variance, or in RMSNorm to the mean of squares.
     """
 
     kind: NormKind = "layer_norm"
-    place: NormPlacement = "post"
+    place: NormPlacement | Literal["none"] = "post"
     epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -45,7 +46,8 @@ class NormConfig:
         check_number("layer_norm_epsilon", self.epsilon)
         if not 0 < self.epsilon < 1:
             raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
-        check_choice("norm", self.place, get_args(NormPlacement))
+        if self.place != "none":
+            check_choice("norm", self.place, get_args(NormPlacement))
         check_choice("norm_kind", self.kind, get_args(NormKind))
 
     @property
@@ -232,6 +234,7 @@ class BlockConfig:
         feed_forward: The last sub-layer.
         norm: That of every sub-layer's residual connection.
         dropout: Probability of dropping a feature of a sub-layer's output (section 5.4).
+        first_norm: Whether the norm of inputs is that of the first sub-layer's, too.
     """
 
     own: AttentionConfig | RecurrenceConfig
@@ -239,9 +242,14 @@ class BlockConfig:
     feed_forward: FeedForwardConfig
     norm: NormConfig = NormConfig()
     dropout: float = 0.1
+    first_norm: bool = True
 
     def __post_init__(self) -> None:
         check_rate("dropout", self.dropout)
+        check_choice("norm", self.norm.place, get_args(NormPlacement))
+        check_flag("first_norm", self.first_norm)
+        if not self.first_norm and self.norm.place != "pre":
+            raise ValueError(f"first_norm=False needs norm='pre', got norm={self.norm.place!r}.")
 
     @property
     def relative_bias(self) -> RelativeBiasConfig | None:
@@ -251,7 +259,7 @@ class BlockConfig:
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, but for biases of distances."""
         layers = [layer for layer in (self.own, self.source, self.feed_forward) if layer]
-        norms = len(layers) * self.norm.parameter_count(model_dim)
+        norms = (len(layers) - (not self.first_norm)) * self.norm.parameter_count(model_dim)
         norms *= 2 if self.norm.place == "both" else 1
         return sum(layer.parameter_count(model_dim) for layer in layers) + norms
 
@@ -295,6 +303,8 @@ class StackConfig:
         blocks: What the blocks are made of: the first ones, repeated for the others.
         num_layers: Number of layers N, each of which applies a block.
         sharing: Which layers apply the same block; None if each has its own.
+        first_norm: Whether the first sub-layer of a pre-norm stack reads normalised states. Those
+            of ModernBERT (Warner et al. 2024) come from embeddings with a norm as they are.
 
     Raises:
         ValueError: A value is out of range or two of them do not match; the message names them.
@@ -304,10 +314,16 @@ class StackConfig:
     blocks: tuple[BlockConfig, ...]
     num_layers: int
     sharing: SharingConfig | None = None
+    first_norm: bool = True
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
         check_size("num_layers", self.num_layers)
+        check_flag("first_norm", self.first_norm)
+        if not self.first_norm and self.sharing is not None:
+            raise ValueError(
+                "first_norm=False needs blocks of their own: block_groups must be None."
+            )
         if self.sharing is not None:
             self.sharing.check_layers("num_layers", self.num_layers)
         object.__setattr__(self, "blocks", tuple(self.blocks))
@@ -351,7 +367,9 @@ class StackConfig:
     def own_blocks(self) -> tuple[BlockConfig, ...]:
         """What each block with weights of its own is made of."""
         count = self.num_layers if self.sharing is None else self.sharing.num_blocks
-        return tuple(self.blocks[number % len(self.blocks)] for number in range(count))
+        found = [self.blocks[number % len(self.blocks)] for number in range(count)]
+        found[0] = dataclasses.replace(found[0], first_norm=self.first_norm)
+        return tuple(found)
 
     @property
     def layers(self) -> tuple[BlockConfig, ...]:

@@ -20,8 +20,8 @@ class Residual(Configured):
     `states = residual(states, sublayer(residual.enter(states)))`.
 
     Args:
-        config: The normalisation, and of what it is: the sum, the sub-layer's input, or both that
-            and its output.
+        config: The normalisation, and of what it is: the sum, the sub-layer's input, both that and
+            its output, or nothing.
         dropout: Probability of dropping a feature of the sub-layer's output.
 
     Input and output:
@@ -38,8 +38,10 @@ class Residual(Configured):
     def build(self, states_shape: Any) -> None:
         """Creates the normalisation for the states' width."""
         # Of either kind: the attribute names the weights in a model's file.
-        self.layer_norm = make_norm(self.config, self.dtype_policy, "layer_norm")
-        self.layer_norm.build(states_shape)
+        self.layer_norm: Any = None
+        if self.config.place != "none":
+            self.layer_norm = make_norm(self.config, self.dtype_policy, "layer_norm")
+            self.layer_norm.build(states_shape)
         self.output_norm = None
         if self.config.place == "both":
             self.output_norm = make_norm(self.config, self.dtype_policy, "output_norm")
@@ -48,7 +50,8 @@ class Residual(Configured):
 
     def enter(self, states: Tensor) -> Tensor:
         """Returns the sub-layer's input."""
-        return self.layer_norm(states) if self.config.is_of_inputs else states
+        reads_norm = self.config.is_of_inputs and self.layer_norm is not None
+        return self.layer_norm(states) if reads_norm else states
 
     def call(self, states: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
         """Joins a sub-layer's outputs to the states it started from."""

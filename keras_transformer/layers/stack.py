@@ -70,8 +70,10 @@ class Block(Configured):
     def _feed_forward(self) -> FeedForward:
         return FeedForward(self.config.feed_forward, dtype=self.dtype_policy, name="feed_forward")
 
-    def _residual(self, name: str) -> Residual:
+    def _residual(self, name: str, *, is_first: bool = False) -> Residual:
         norm, dropout = self.config.norm, self.config.dropout
+        if is_first and not self.config.first_norm:
+            norm = replace(norm, place="none")
         return Residual(norm, dropout, dtype=self.dtype_policy, name=f"{name}_residual")
 
     @classmethod

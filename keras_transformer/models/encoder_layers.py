@@ -220,11 +220,23 @@ def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
     if config.crf:
         scheme = TagScheme.of(config.labels)
         forbidden = scheme.forbidden if scheme else ()
-        return ChainHead(len(config.labels), config.dropout, forbidden, name="head")
+        return ChainHead(
+            len(config.labels), config.dropout, forbidden, **_transform(config), name="head"
+        )
     sizes = {"regression": 1, "spans": 2}
     return ClassHead(
         sizes.get(config.head or "", len(config.labels)),
         config.dropout,
         config.value_activation,
+        **_transform(config),
         name="head",
     )
+
+
+def _transform(config: EncoderConfig) -> dict[str, Any]:
+    """Returns the arguments of a `ClassHead` that say what it reads states through."""
+    return {
+        "transform": config.activation if config.head_transform else None,
+        "norm_kind": config.norm_kind,
+        "epsilon": config.layer_norm_epsilon,
+    }

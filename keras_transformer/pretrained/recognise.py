@@ -31,11 +31,11 @@ from keras_transformer.pretrained.huggingface.bert_family import ENCODERS
 from keras_transformer.pretrained.huggingface.decoders.chat import read_chat_template
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
-from keras_transformer.pretrained.huggingface.decoders.granite import GRANITES
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
-from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
-from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
+from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRAS
+from keras_transformer.pretrained.huggingface.encoders.modernbert import MODERNBERTS
+from keras_transformer.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERTS
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, read_single_stack
@@ -49,12 +49,12 @@ from keras_transformer.text.tokenizer_files import load_tokenizers
 
 SINGLE_STACKS: dict[str, SingleStack] = {
     **ENCODERS,
+    **ELECTRAS,
+    **MODERNBERTS,
+    **NOMIC_BERTS,
     **GPTS,
     **LLAMAS,
     **GEMMAS,
-    **GRANITES,
-    **PHIS,
-    **SMOLLMS,
     **TRANSFO_XLS,
     **XLNETS,
 }

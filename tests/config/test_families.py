@@ -168,6 +168,8 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"dense": (4,), **EMBEDS}, TypeError, "dense must hold DenseConfig, got 4"),
         ({"dense": ({"out_dim": 0},), **EMBEDS}, ValueError, "dense.out_dim must be at least 1"),
         ({"dense": ({"out_dim": 4},)}, ValueError, "dense needs head='embedding', got head=None"),
+        ({"text_state": "last"}, ValueError, "text_state must be one of"),
+        ({"head_transform": 1}, TypeError, "head_transform must be True or False, got 1"),
         ({"value_activation": "tanh"}, ValueError, "value_activation must be one of"),
         (
             {"value_activation": "sigmoid"},

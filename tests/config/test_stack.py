@@ -44,6 +44,22 @@ def test_biases_of_distances_are_counted_once_or_in_each_layer_that_has_them() -
     assert own.parameter_count(8) == plain + 2 * 6 * 2
 
 
+def test_without_a_first_norm_only_the_first_block_lacks_one() -> None:
+    both, one = (
+        StackConfig(blocks=(block(norm="pre"),), num_layers=2, first_norm=first)
+        for first in (True, False)
+    )
+    assert [layer.first_norm for layer in one.layers] == [False, True]
+    assert both.parameter_count(8) - one.parameter_count(8) == 2 * 8
+
+
+def test_the_first_norm_is_left_out_of_pre_norm_blocks_of_their_own() -> None:
+    with pytest.raises(ValueError, match="first_norm=False needs norm='pre', got norm='post'"):
+        EncoderConfig(vocab_size=9, first_norm=False)
+    with pytest.raises(ValueError, match="block_groups must be None"):
+        EncoderConfig(vocab_size=9, first_norm=False, norm="pre", block_groups=1)
+
+
 @pytest.mark.parametrize(
     ("name", "blocks"),
     [

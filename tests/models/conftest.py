@@ -49,6 +49,21 @@ XLNET: dict[str, Any] = {
     "attention_bias": False,
     "embedding_norm": False,
 }
+MODERN_BERT: dict[str, Any] = {
+    **NO_POSITIONS,
+    "norm": "pre",
+    "first_norm": False,
+    "num_token_types": 0,
+    "gated_feed_forward": True,
+    "use_bias": False,
+    "key_dim": 4,
+    "rotary_base": 100.0,
+    "window": 2,
+    "block_pattern": ({"window": None}, {"rotary_base": 10.0}),
+    "head_transform": True,
+    "pooler": False,
+    "text_state": "mean",
+}
 CHOICES = ("yes", "no", "maybe")
 # No target id is above 18: one variant has 19 of them.
 TRANSFORMERS: list[dict[str, Any]] = [
@@ -108,6 +123,8 @@ ENCODERS: list[dict[str, Any]] = [
     {"embedding_dim": 8, **SINUSOIDAL, "embedding_norm": False, "norm": "pre"},
     {**IN_TURN, "num_layers": 4, "block_groups": 1, "blocks_per_group": 2},
     {"head": "tagging", "labels": CHOICES, **XLNET, "pooler": False},
+    {"head": "tagging", "labels": CHOICES, **MODERN_BERT},
+    {"head": "regression", **MODERN_BERT},
     {"head": "masked_lm", **XLNET, "query_stream": True, "special_ids": SpecialIds(mask=4)},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]

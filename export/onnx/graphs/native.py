@@ -231,7 +231,9 @@ class Native(OnnxRuntime):
         sub_layers = list(each_sub_layer(graph, self.kernels, stack, attend))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
         if stack.final_norm is not None:
-            inputs, norms = _normalized(graph, states, norms[0]), [*norms[1:], stack.final_norm]
+            if norms[0] is not None:
+                inputs = _normalized(graph, states, norms[0])
+            norms = [*norms[1:], stack.final_norm]
         for (_, parts), norm in zip(sub_layers, norms, strict=True):
             sums, inputs = self._sub_layer(graph, inputs, states, parts, norm)
             states = inputs if stack.final_norm is None else sums

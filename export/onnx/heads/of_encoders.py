@@ -1,6 +1,7 @@
 """The end of an encoder's graph: its head or its pooler."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,9 @@ from keras_transformer.export.onnx.layers.linear import Linear, weight_array
 from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels
+from keras_transformer.layers.heads.classes import ClassHead
+from keras_transformer.layers.variants.activations import activation_named
 from keras_transformer.models.encoder_only import EncoderOnly
-
-# The operator of each `pooler_activation`.
-_POOLERS = {"tanh": "Tanh", "relu": "Relu"}
 
 HOLDS: dict[type, set[str]] = {
     EncoderConfig: {
@@ -28,6 +28,8 @@ HOLDS: dict[type, set[str]] = {
         "multi_label",
         "crf",
         "value_activation",
+        "text_state",
+        "head_transform",
         "pooling",
         "dense",
         "unit_vectors",
@@ -48,6 +50,8 @@ def rows_that_are_read(
         places = "places"
     else:
         pooling = config.pooling if config.head == "embedding" else config.read_place
+        if pooling == "mean":
+            return None
         places = _place(graph, rows.mask, pooling == "last")
     numbers = rows.numbers_at(places)
     return lambda states: graph.op("Gather", states, numbers, axis=0)
@@ -74,37 +78,54 @@ def emit_head(
     if kind == "masked_lm":
         graph.output(LOGITS, _masked_tokens(graph, kernels, model, states))
     elif kind in ("tagging", "spans"):
-        logits = kernels.linear(graph, states, Linear.of(model.head.linear))
+        logits = _class_logits(graph, kernels, model.head, states)
         graph.output(LOGITS, rows.padded(logits, model.head.num_classes))
     elif kind == "embedding":
         graph.output("vectors", _vectors(graph, kernels, model, states, rows))
     else:
-        name, found = _of_first_state(graph, kernels, model, states)
+        if model.config.read_place == "mean":
+            states = _pooled_states(graph, "mean", states, rows, model.config.model_dim)
+        name, found = _of_text_state(graph, kernels, model, states)
         graph.output(name, found)
 
 
-def _of_first_state(
+def _of_text_state(
     graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str
 ) -> tuple[str, str]:
     """Returns the output's name and its value for states `(batch, model_dim)`."""
     kind = model.config.head
     if model.pooler is not None:
         pooled = kernels.linear(graph, states, Linear.of(model.pooler.linear))
-        states = graph.op(_POOLERS[model.config.pooler_activation], pooled)
+        function = activation_named(model.config.pooler_activation)
+        states = Activation(graph, function, model.config.model_dim)(pooled)
     if kind is None:
         return "pooled", states
-    found = kernels.linear(graph, states, Linear.of(model.head.linear))
+    found = _class_logits(graph, kernels, model.head, states)
     if kind != "regression":
         return LOGITS, found
     is_share = model.config.value_activation == "sigmoid"
     return "values", graph.op("Sigmoid", found) if is_share else found
 
 
+def _class_logits(graph: GraphBuilder, kernels: Kernels, head: ClassHead, states: str) -> str:
+    """Returns the logits of a `ClassHead`, `(rows, num_classes)`."""
+    if head.transform is not None:
+        states = _transformed(graph, kernels, head, states)
+    return kernels.linear(graph, states, Linear.of(head.linear))
+
+
+def _transformed(graph: GraphBuilder, kernels: Kernels, head: Any, states: str) -> str:
+    """Returns what a head's linear layer, its activation and its norm make of states."""
+    layer = Linear.of(head.transform)
+    activate = Activation(graph, head.transform.activation, layer.units)
+    hidden = activate(kernels.linear(graph, states, layer))
+    return normalized(graph, hidden, head.layer_norm)
+
+
 def _masked_tokens(graph: GraphBuilder, kernels: Kernels, model: EncoderOnly, states: str) -> str:
     """Returns logits of states `(batch * predictions, model_dim)`, shaped by the places."""
     head, width = model.head, model.config.embedded_dim
-    hidden = kernels.linear(graph, states, Linear.of(head.transform))
-    features = normalized(graph, Activation(graph, head.activation, width)(hidden), head.layer_norm)
+    features = _transformed(graph, kernels, head, states)
     # The bias is the last column.
     matrix, bias = np.split(weight_array(head.matrix), [width], axis=1)
     layer = Linear(np.ascontiguousarray(matrix), bias[:, 0], transposed=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.stack import (
     BlockConfig,
     FeedForwardConfig,
@@ -26,9 +27,10 @@ from keras_transformer.layers.recurrences.ssru import SSRU
 
 HOLDS: dict[type, set[str]] = {
     FeedForwardConfig: {"hidden_dim", "activation", "dropout", "gated", "use_bias"},
-    BlockConfig: {"feed_forward", "norm"},
+    BlockConfig: {"feed_forward", "norm", "first_norm"},
+    EncoderConfig: {"first_norm"},
     # The builder stores once what layers share.
-    StackConfig: {"blocks", "num_layers", "sharing"},
+    StackConfig: {"blocks", "num_layers", "sharing", "first_norm"},
     SharingConfig: {"groups", "blocks_per_group"},
 }
 
@@ -166,7 +168,8 @@ def run_sub_layers(
     if stack.final_norm is None:
         return _run_post_norm(graph, kernels, states, list(sub_layers))
     for residual, parts in sub_layers:
-        inputs = normalized(graph, states, residual.layer_norm)
+        norm = residual.layer_norm
+        inputs = states if norm is None else normalized(graph, states, norm)
         # The bias is added with the product: int8 kernels take a bias, but no residual.
         states = graph.op("Add", parts.added(states), parts.change(graph, kernels, inputs))
     return normalized(graph, states, stack.final_norm)

@@ -101,10 +101,10 @@ class DecoderBlock(Block):
             # Named for its kind, as in the files of models.
             kind, layer_class = own.kind, _RECURRENCES[own.kind]
             setattr(self, kind, layer_class(own, dtype=self.dtype_policy, name=kind))
-            setattr(self, f"{kind}_residual", self._residual(kind))
+            setattr(self, f"{kind}_residual", self._residual(kind, is_first=True))
         else:
             self.self_attention = self._attention(own, "self_attention")
-            self.self_attention_residual = self._residual("self_attention")
+            self.self_attention_residual = self._residual("self_attention", is_first=True)
         if source is not None:
             self.cross_attention = self._attention(source, "cross_attention")
             self.cross_attention_residual = self._residual("cross_attention")

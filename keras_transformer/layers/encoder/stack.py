@@ -29,7 +29,7 @@ class EncoderBlock(Block):
     def build(self, states_shape: Any) -> None:
         """Creates the sub-layers for the states' width."""
         self.attention = self._attention(self.config.own, "attention")
-        self.attention_residual = self._residual("attention")
+        self.attention_residual = self._residual("attention", is_first=True)
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward")
         self._build_sub_layers(states_shape)

@@ -6,7 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.config.stack import NormConfig, NormKind
 from keras_transformer.layers.heads.linear_chain_crf import LinearChainCRF
+from keras_transformer.layers.heads.transform import build_transform
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.activations import activation_named
@@ -23,6 +25,10 @@ class ClassHead(Composite):
         num_classes: Number of logits.
         dropout: Probability of dropping a feature of a state in training.
         activation: The name of a Keras activation, applied to the logits.
+        transform: The activation of a linear layer before the dropout, and a norm after it, as in
+            `MaskedTokenHead`; None for neither.
+        norm_kind: That of the model's blocks.
+        epsilon: Added to the variance in the norm.
 
     Input:
         `(..., model_dim)`.
@@ -32,7 +38,14 @@ class ClassHead(Composite):
     """
 
     def __init__(
-        self, num_classes: int, dropout: float = 0.1, activation: str = "linear", **kwargs: Any
+        self,
+        num_classes: int,
+        dropout: float = 0.1,
+        activation: str = "linear",
+        transform: str | None = None,
+        norm_kind: NormKind = "layer_norm",
+        epsilon: float = 1e-12,
+        **kwargs: Any,
     ) -> None:
         if num_classes < 1:
             raise ValueError(f"num_classes must be at least 1, got {num_classes}.")
@@ -40,9 +53,20 @@ class ClassHead(Composite):
         self.num_classes = num_classes
         self.dropout = dropout
         self.activation = activation
+        self.transform_activation = transform
+        self.norm_kind = norm_kind
+        self.epsilon = epsilon
 
     def build(self, states_shape: Any) -> None:
-        """Creates the linear layer for the states' width."""
+        """Creates the linear layers for the states' width, and the norm between them."""
+        self.transform: Any = None
+        self.layer_norm: Any = None
+        if self.transform_activation is not None:
+            activation = activation_named(self.transform_activation)
+            norm = NormConfig(kind=self.norm_kind, epsilon=self.epsilon)
+            self.transform, self.layer_norm = build_transform(
+                states_shape, states_shape[-1], activation, norm, self.dtype_policy
+            )
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")
         self.linear = Dense(
             self.num_classes,
@@ -54,6 +78,8 @@ class ClassHead(Composite):
 
     def features(self, states: Tensor, training: bool | None = None) -> Tensor:
         """Returns what the linear layer reads: `(..., model_dim)`."""
+        if self.transform is not None:
+            states = self.layer_norm(self.transform(states))
         return self.drop(states, training=training)
 
     @property
@@ -74,6 +100,9 @@ class ClassHead(Composite):
             "num_classes": self.num_classes,
             "dropout": self.dropout,
             "activation": self.activation,
+            "transform": self.transform_activation,
+            "norm_kind": self.norm_kind,
+            "epsilon": self.epsilon,
         }
 
     def compute_output_shape(self, states_shape: Any) -> Any:

@@ -6,10 +6,8 @@ import keras
 
 from keras_transformer.config.stack import NormConfig, NormKind
 from keras_transformer.layers.head import VocabularyHead
-from keras_transformer.layers.initializers import linear_initializer
-from keras_transformer.layers.products.dense import Dense
+from keras_transformer.layers.heads.transform import build_transform
 from keras_transformer.layers.variants.activations import activation_named, serialized_activation
-from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.tensors import Tensor
 
 
@@ -49,19 +47,11 @@ class MaskedTokenHead(VocabularyHead):
         The linear layer's outputs have the width of the embedding that the head is tied to.
         """
         width = states_shape[-1] if self.tokens is None else self.tokens.model_dim
-        self.transform = Dense(
-            width,
-            activation=self.activation,
-            kernel_initializer=linear_initializer(),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.transform.build(states_shape)
         norm = NormConfig(kind=self.norm_kind, epsilon=self.epsilon)
-        self.layer_norm = make_norm(norm, self.dtype_policy, "layer_norm")
-        features_shape = (*states_shape[:-1], width)
-        self.layer_norm.build(features_shape)
-        super().build(features_shape)
+        self.transform, self.layer_norm = build_transform(
+            states_shape, width, self.activation, norm, self.dtype_policy
+        )
+        super().build((*states_shape[:-1], width))
 
     def features(self, states: Tensor, training: bool | None = None) -> Tensor:
         """Returns what the matrix multiplies: `(..., model_dim)`, or as wide as its rows."""

@@ -34,8 +34,10 @@ def last_state(states: Tensor, keep_mask: Tensor) -> Tensor:
 
 
 def state_at(place: str, states: Tensor, keep_mask: Tensor) -> Tensor:
-    """Returns the state of each row's "first" or "last" real token; see `first_state`."""
-    return (first_state if place == "first" else last_state)(states, keep_mask)
+    """Returns the state of each row's "first" or "last" real token, or the "mean" of all; see
+    `first_state`.
+    """
+    return _READERS[place](states, keep_mask)
 
 
 def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
@@ -51,13 +53,16 @@ def mean_state(states: Tensor, keep_mask: Tensor) -> Tensor:
     return ops.cast(ops.sum(real, axis=1) / ops.maximum(tokens, 1), states.dtype)
 
 
+_READERS = {"first": first_state, "last": last_state, "mean": mean_state}
+
+
 @keras.saving.register_keras_serializable("keras_transformer")
 class Pooler(Composite):
-    """f(Wx + b) of the state x of each row's first or last real token.
+    """f(Wx + b) of the state x of each row's first or last real token, or of the mean of all.
 
     Args:
         activation: f, by Keras's name.
-        place: "first", or "last" for the state of the last real token instead.
+        place: "first"; "last" for the state of the last real token instead; or "mean".
         **arguments: Passed to `keras.layers.Layer`.
 
     Input:

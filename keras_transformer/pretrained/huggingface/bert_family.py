@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
@@ -15,21 +13,12 @@ from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
     albert_vocabulary,
     encoder_vocabulary,
 )
+from keras_transformer.pretrained.huggingface.encoders.heads import head_fields
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
 from keras_transformer.pretrained.sentence_transformers import dense_table
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, linear, norm
-
-# The ending of an architecture's name → our head.
-HEADS = {
-    "Model": None,
-    "ForMaskedLM": "masked_lm",
-    "ForPreTraining": "pretraining",
-    "ForSequenceClassification": "classification",
-    "ForTokenClassification": "tagging",
-    "ForQuestionAnswering": "spans",
-}
 
 
 @dataclass(frozen=True)
@@ -59,15 +48,6 @@ class Names:
     projection: str = "encoder.embedding_hidden_mapping_in"
 
 
-# What a head for masked tokens may hold, and what of the model it must equal.
-_TIED = {
-    "decoder.weight": "embeddings.word_embeddings.weight",
-    "vocab_projector.weight": "embeddings.word_embeddings.weight",
-    "predictions.decoder.bias": "predictions.bias",
-    "lm_head.decoder.bias": "lm_head.bias",
-}
-# BERT's head for next sentences, and what it reads.
-_NEXT_SENTENCE, _BERT_POOLER = "cls.seq_relationship.weight", "bert.pooler.dense.weight"
 _POOLERS = (
     "pooler.dense.weight",
     "pooler.weight",
@@ -151,7 +131,7 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
     is_roberta = fields["model_type"] in ("roberta", "xlm-roberta", "mpnet")
     # RoBERTa counts positions from behind its padding's id.
     offset = fields.integer("pad_token_id", 1) + 1 if is_roberta else 0
-    head = _head(fields, tensors, "Bert")
+    head = head_fields(fields, tensors, "Bert")
     if is_roberta and head["head"] == "masked_lm":
         # The head's own activation, whatever the config says.
         fields.require(hidden_act="gelu")
@@ -186,7 +166,7 @@ def mpnet_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> E
 
 def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a DistilBERT, which has no token types; its classifier has a pooler."""
-    head = _head(fields, tensors, "DistilBert")
+    head = head_fields(fields, tensors, "DistilBert")
     has_pooler = any(name.endswith(_POOLERS) for name in tensors)
     return EncoderConfig(
         vocab_size=fields.vocab_size(),
@@ -209,7 +189,7 @@ def distilbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
 def albert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of an ALBERT, whose layers share blocks; its embeddings are narrow."""
     fields.require(position_embedding_type="absolute")
-    head = _head(fields, tensors, "Albert")
+    head = head_fields(fields, tensors, "Albert")
     if head["head"] == "pretraining":
         raise ImportRefusedError(
             f"{fields.path} is of an AlbertForPreTraining, which tells whether two texts were "
@@ -244,73 +224,6 @@ def albert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> 
     )
 
 
-def _head(fields: Fields, tensors: Tensors, name: str) -> dict[str, Any]:
-    """Returns the fields of our head; of a config that names no architecture the file tells.
-
-    So are Google's small BERTs published, with the heads of their pretraining.
-    """
-    is_masked = any(one.masked[2] in tensors for one in (BERT, ROBERTA, DISTILBERT, ALBERT))
-    told = f"{name}ForMaskedLM" if is_masked else f"{name}Model"
-    architecture = fields.first_text("architectures", told)
-    ending = next((end for end in HEADS if architecture.endswith(end)), None)
-    if ending is None:
-        raise ImportRefusedError(
-            f"{fields.path} is of a {architecture}: of the encoders, those ending with "
-            f"{', '.join(HEADS)} are supported."
-        )
-    head = HEADS[ending]
-    if head in ("masked_lm", "pretraining"):
-        _check_tied(fields, tensors)
-    if head == "masked_lm" and {_NEXT_SENTENCE, _BERT_POOLER} <= {*tensors}:
-        # Such as bert-base-uncased, whose config names one of the two heads in its file.
-        head = "pretraining"
-    if head == "classification":
-        return classifier_fields(fields)
-    return {"head": head, "labels": label_names(fields) if head == "tagging" else ()}
-
-
-def classifier_fields(fields: Fields) -> dict[str, Any]:
-    """Returns the head of a `ForSequenceClassification`; what it was trained for tells which."""
-    labels, problem = label_names(fields), fields.get("problem_type", None)
-    if problem == "multi_label_classification":
-        return {"head": "classification", "labels": labels, "multi_label": True}
-    if len(labels) == 1:
-        fields.require(problem_type="regression")
-        return {"head": "regression", "labels": ()}
-    if problem not in (None, "single_label_classification"):
-        raise ImportRefusedError(
-            f"{fields.path} has problem_type: {problem!r} and {len(labels)} labels, and only "
-            "'single_label_classification' and 'multi_label_classification' are supported."
-        )
-    return {"head": "classification", "labels": labels}
-
-
-def label_names(fields: Fields) -> tuple[str, ...]:
-    """Returns the names of classes or tags, in the order of their numbers."""
-    named = fields.mapping("id2label", None)
-    if named is None:
-        return tuple(f"LABEL_{number}" for number in range(fields.integer("num_labels", 2)))
-    for number in named.values:
-        if not number.isdecimal():
-            raise ImportRefusedError(f"{named.origin} has {number!r}, which is not a number.")
-    return tuple(named.text(number) for number in sorted(named.values, key=int))
-
-
-def _check_tied(fields: Fields, tensors: Tensors) -> None:
-    """Refuses a head for masked tokens whose matrix is not that of the embeddings, as ours is."""
-    own = [name for name in tensors if name.endswith(tuple(_TIED))]
-    for name in own:
-        tied = next(one for ending, one in _TIED.items() if name.endswith(ending))
-        other = next((one for one in tensors if one.endswith(tied)), None)
-        if other is not None and not np.array_equal(tensors[name], tensors[other]):
-            raise ImportRefusedError(
-                f"{tensors.origin} holds {name}, which differs from {other}: a head that is not "
-                "tied to the embeddings is not supported."
-            )
-    if not any(name.endswith(".weight") for name in own):
-        fields.require(tie_word_embeddings=True)
-
-
 def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]:
     """Yields the entries of an encoder with its head."""
     body = names.body if any(name.startswith(names.body) for name in tensors) else ""
@@ -334,10 +247,10 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
             yield from linear(layer, here + name)
         yield from norm(block.attention_residual.layer_norm, here + names.attention[4])
         yield from norm(block.feed_forward_residual.layer_norm, here + names.feed_forward[2])
-    yield from _head_table(model, tensors, names, body)
+    yield from head_table(model, tensors, names, body)
 
 
-def _head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterator[Entry]:
+def head_table(model: Any, tensors: Tensors, names: Names, body: str) -> Iterator[Entry]:
     """Yields the entries of what reads the states."""
     holds_pooler = OUT_PROJECTION.format(names.classifier) in tensors
     if model.pooler is not None:

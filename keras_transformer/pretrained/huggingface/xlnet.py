@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.huggingface.bert_family import classifier_fields, label_names
+from keras_transformer.pretrained.huggingface.encoders.heads import classifier_fields, label_names
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack

@@ -77,6 +77,16 @@ IN_TURN = {
     "block_pattern": ({"window": 2}, {"rotary_base": 1000.0, "query_key_norm": True}),
     **ROTARY,
 }
+MODERN_BERT = {
+    **IN_TURN,
+    "norm": "pre",
+    "first_norm": False,
+    "num_token_types": 0,
+    "gated_feed_forward": True,
+    "use_bias": False,
+    "head_transform": True,
+    "pooler": False,
+}
 CAPPED = {"attention_soft_cap": 0.5, "final_logit_soft_cap": 5.0}
 SHARED = {"num_layers": 3, "block_groups": 1}
 LABELS = ("a", "b", "c")
@@ -130,6 +140,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "modern, pre-norm, widths apart": {**MODERN, "norm": "pre", "key_dim": 6, "value_dim": 5},
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "windows in turn": {"head": "masked_lm", "norm": "both", **IN_TURN},
+    "as ModernBERT": {"head": "tagging", "labels": LABELS, **MODERN_BERT},
+    "as ModernBERT, mean": {"head": "regression", **MODERN_BERT, "text_state": "mean"},
     "as XLNet": {
         "head": "classification",
         "labels": LABELS,

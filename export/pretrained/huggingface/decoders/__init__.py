@@ -1,1 +1,0 @@
-"""Decoders alone as Hugging Face has them."""

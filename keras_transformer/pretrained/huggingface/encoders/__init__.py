@@ -1,0 +1,1 @@
+"""Hugging Face's encoders that followed BERT, a family a file, and the heads of them all."""
