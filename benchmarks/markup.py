@@ -22,10 +22,10 @@ from driver import count, figures, in_turns, parser_of, publish, table, tell
 from speed.machine import describe_machine
 from tagged.fragments import Fragment, fragments, is_nested, is_whole, places, without_tags
 from tagged.numbers import by_numbers
-from tagged.word_links import word_links
 
 from keras_transformer import read_parallel
 from keras_transformer.export import OnnxTranslator
+from keras_transformer.markup.soft_terms.word_links import word_links, words_in
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
 _PACKAGES = ("onnxruntime", "numpy", "sentencepiece")
@@ -86,7 +86,7 @@ def run(given: argparse.Namespace, result: dict) -> None:
     """Adds the figures as they are measured."""
     train, test = read_parallel(*given.train), read_parallel(*given.test)
     both = [[*test.source, *train.source], [*test.target, *train.target]]
-    links = word_links(*both)[: len(test.source)]
+    links = word_links(*([words_in(text) for text in side] for side in both))[: len(test.source)]
     known = list(fragments(test.source, test.target, links, given.seed))[: given.fragments]
     by_text = dict(zip(test.source, test.target, strict=True))
     references = [by_text[one.text] for one in known]

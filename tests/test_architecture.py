@@ -73,6 +73,7 @@ SHARED = {
     "keras_transformer.markup.lifting",
     "keras_transformer.markup.profiles",
     "keras_transformer.markup.required",
+    "keras_transformer.markup.soft_terms.annotation",
     "keras_transformer.markup.terms",
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
@@ -348,7 +349,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"artefact.config_fields"}
     packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
     packages |= {"markup.placeholders", "markup.spans", "markup.tags"}
-    packages |= {"markup.terms"}
+    packages |= {"markup.soft_terms", "markup.terms"}
     packages |= {"config.single_stack", "generation", "understanding"}
     packages |= {"config.text_vectors"}
     packages |= {"understanding.heads", "understanding.masks", "understanding.results"}

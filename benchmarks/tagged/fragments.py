@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 
-from .word_links import Link, words_of
+from keras_transformer.markup.soft_terms.word_links import Link, words_of
 
 TAGS = (("<b>", "</b>"), ('<a href="page.html">', "</a>"), ("<i>", "</i>"))
 TAG = re.compile(r"</?[abi]\b[^<>]*>")

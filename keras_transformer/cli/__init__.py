@@ -15,6 +15,7 @@ from keras_transformer.suggestions import did_you_mean
 
 COMMANDS = {
     "prepare": "tokenize a corpus once, for training that streams it from disk",
+    "extract-terms": "write the terms of parallel text, as a list to translate by",
     "train": "train a model on parallel text",
     "distill": "train a small, fast model on the translations of a trained one",
     "import": "convert a model of another toolkit to a run",
@@ -43,6 +44,7 @@ _MODULES = {
     "import": "import_model",
     "translate-file": "translate_file",
     "update-vocabulary": "update_vocabulary",
+    "extract-terms": "extract_terms",
     "vectors": "vectors.vectors",
     "neighbours": "vectors.neighbours",
     "fill-mask": "understanding.fill_mask",

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.terms import Glossary, Term
+from keras_transformer.markup.terms import Glossary, Term, TermUse
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, TooLongError
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -34,6 +34,9 @@ class LineOptions:
             put them back by attention.
         glossary: File of terms, lines of a source term, a tab and a target term, which translations
             hold where a text holds the source term.
+        terms: "hard" for terms that must occur, "soft" for terms that the model reads beside the
+            words of the text and may inflect, "both" for both; the last two if it was trained with
+            --soft-terms. Hard if not given.
         keep: Terms that translations hold as they are.
         casing: "recase" translates a text in capitals as a sentence and puts its translation in
             capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the
@@ -46,6 +49,7 @@ class LineOptions:
     letterless: Letterless = "auto"
     markup: Profile | None = None
     glossary: Path | None = None
+    terms: TermUse | None = None
     keep: tuple[str, ...] = ()
     casing: Casing = "auto"
 
@@ -58,11 +62,12 @@ class LineOptions:
             "long_texts": "cut" if cuts else "refuse",
             "letterless": self.letterless,
             "markup": self.markup,
-            "glossary": self._terms(),
+            "glossary": self._listed(),
+            "terms": self.terms,
             "casing": self.casing,
         }
 
-    def _terms(self) -> Glossary | None:
+    def _listed(self) -> Glossary | None:
         listed = Glossary.read(self.glossary).terms if self.glossary else ()
         terms = (*(Term(one, one, has_case=True) for one in self.keep), *listed)
         return Glossary(terms) if terms else None

@@ -8,6 +8,8 @@ from keras_transformer.config.checks import check_size, make_numbers_plain
 
 # What a vocabulary may lack.
 _OPTIONAL = ("unk", "bos", "mask", "cls")
+# Parts of a text.
+_IN_TEXT = ("slots", "term_marks")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,9 +27,12 @@ class SpecialIds:
             (XLNet); None if rows end with eos and are read at their first token.
         slots: Stand for spans of a text; part of a text, of which a search writes each one that the
             source has exactly once. Empty if the vocabulary has no such pieces.
+        term_marks: Stand around the translations of terms in a source, and are never generated.
+            Empty if the vocabulary has no such pieces.
 
     Raises:
-        ValueError: An id is negative, or two of pad, unk, bos, eos, mask, cls and slots are equal.
+        ValueError: An id is negative, or two of pad, unk, bos, eos, mask, cls, slots and term_marks
+            are equal.
         TypeError: An id is not an integer.
 
     Example:
@@ -44,10 +49,12 @@ class SpecialIds:
     mask: int | None = None
     cls: int | None = None
     slots: tuple[int, ...] = ()
+    term_marks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
-        object.__setattr__(self, "slots", tuple(map(int, self.slots)))
+        for name in _IN_TEXT:
+            object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
         if self.decoder_start is None:
             start = self.eos if self.bos is None else self.bos
             object.__setattr__(self, "decoder_start", start)
@@ -56,11 +63,13 @@ class SpecialIds:
             if token is not None or name not in _OPTIONAL:
                 check_size(f"special id {name}", token, least=0)
         del pieces["decoder_start"]
-        given = [token for token in pieces.values() if token is not None] + [*self.slots]
+        in_text = {name: getattr(self, name) for name in _IN_TEXT if getattr(self, name)}
+        others = [token for tokens in in_text.values() for token in tokens]
+        given = [token for token in pieces.values() if token is not None] + others
         if len(set(given)) < len(given):
             raise ValueError(
-                f"{', '.join([*pieces, *['slots'][: len(self.slots)]])} must be different ids, got "
-                f"{', '.join(map(str, [*pieces.values(), *self.slots]))}."
+                f"{', '.join([*pieces, *in_text])} must be different ids, got "
+                f"{', '.join(map(str, [*pieces.values(), *others]))}."
             )
 
     @functools.cached_property
@@ -80,8 +89,10 @@ class SpecialIds:
 
     @functools.cached_property
     def never_generated(self) -> frozenset[int]:
-        """The ids that no search generates: all that are not text, except eos and unk."""
-        return self.without_text - {self.eos, self.unk}
+        """The ids that no search generates: all that are not text, except eos and unk, and the
+        marks of terms.
+        """
+        return (self.without_text - {self.eos, self.unk}).union(self.term_marks)
 
     @property
     def added_to_text(self) -> frozenset[int]:
@@ -98,13 +109,14 @@ class SpecialIds:
         return max(self.without_text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the ids as plain JSON values; mask, cls and slots only if there are such."""
-        slots = {"slots": list(self.slots)} if self.slots else {}
-        return {**self._without_text(), **slots}
+        """Returns the ids as plain JSON values; mask, cls, slots and marks only if there are."""
+        in_text = {name: list(getattr(self, name)) for name in _IN_TEXT if getattr(self, name)}
+        return {**self._without_text(), **in_text}
 
     def _without_text(self) -> dict[str, Any]:
         ids = dataclasses.asdict(self)
-        del ids["slots"]
+        for name in _IN_TEXT:
+            del ids[name]
         return {
             name: token
             for name, token in ids.items()

@@ -9,7 +9,7 @@ from keras_transformer.decoding.engine import KerasEngine
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
-from keras_transformer.markup.terms import Glossary
+from keras_transformer.markup.terms import Glossary, TermUse
 from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
 from keras_transformer.runs.finished_run import load_run
@@ -47,6 +47,8 @@ class Translator(TextTranslator):
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
+        terms: Whether translations hold the terms ("hard"), the model reads them beside the words
+            and may inflect them ("soft"), or both; "hard" if None.
         casing: A text in capitals is translated as a sentence, and its translation put in
             capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
             the model's training lines was in capitals.
@@ -80,6 +82,7 @@ class Translator(TextTranslator):
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        terms: TermUse | None = None,
         casing: Casing = "auto",
     ) -> None:
         require_model(model, Transformer)
@@ -103,6 +106,7 @@ class Translator(TextTranslator):
                 training_text,
                 markup=markup,
                 glossary=glossary,
+                terms=terms,
                 casing=casing,
             ),
         )

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+# How a list decides: its translations must occur, stand beside the terms of a source, or both.
+TermUse = Literal["hard", "soft", "both"]
 _FLAGS = ("case", "part")
 
 

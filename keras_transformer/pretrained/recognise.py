@@ -31,7 +31,10 @@ from keras_transformer.pretrained.huggingface.bert_family import ENCODERS
 from keras_transformer.pretrained.huggingface.decoders.chat import read_chat_template
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
+from keras_transformer.pretrained.huggingface.decoders.granite import GRANITES
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
+from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
+from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
 from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRAS
 from keras_transformer.pretrained.huggingface.encoders.modernbert import MODERNBERTS
@@ -55,6 +58,9 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **GPTS,
     **LLAMAS,
     **GEMMAS,
+    **GRANITES,
+    **PHIS,
+    **SMOLLMS,
     **TRANSFO_XLS,
     **XLNETS,
 }

@@ -75,6 +75,13 @@ def is_sentencepiece(path: Path) -> bool:
         return False
 
 
+def words_begin_anywhere(path: Path) -> bool:
+    """Whether a `tokenizer.json` has words begin behind added tokens, too, not in texts alone."""
+    file = path / TOKENIZER
+    parts = _parts(read_json(file)) if file.is_file() else ()
+    return any(one["type"] == "Prepend" or one.get("prepend_scheme") == "always" for one in parts)
+
+
 def _pieces(values: Mapping[str, Any]) -> Pieces:
     theirs, parts = values["model"], list(_parts(values))
     beside = values.get("added_tokens") or ()
@@ -128,9 +135,12 @@ def _bpe_scores(theirs: Mapping[str, Any]) -> dict[str, float]:
 def _unknown(theirs: Mapping[str, Any], scores: Mapping[str, float]) -> str:
     if theirs["type"] == "Unigram":
         return list(scores)[theirs["unk_id"]]
-    if theirs["unk_token"] not in scores:
-        raise ValueError(f"its unk_token {theirs['unk_token']!r} is no piece")
-    return str(theirs["unk_token"])
+    name = theirs["unk_token"]
+    if name is None and theirs.get("byte_fallback"):  # Bytes spell all that no piece does.
+        name = "<unk>"
+    if name not in scores:
+        raise ValueError(f"its unk_token {name!r} is no piece")
+    return str(name)
 
 
 def _parts(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -23,9 +23,9 @@ class Entry:
         weight: The model's `keras.Variable`.
         name: The tensor's name; empty if files never have one.
         transposed: Whether the file has it as `(out, in)`, as PyTorch's linear layers are.
-        part: Which of `parts` equal parts of the tensor's last axis (before transposing, of its
-            first) the weight is.
-        parts: How many weights a tensor packs.
+        part: Which of `parts` parts of the tensor's last axis (before transposing, of its first)
+            the weight is.
+        parts: How many weights of one size a tensor packs, or the sizes of all.
         factor: What the tensor is multiplied by to give the weight.
         fill: The value for ids that the model has beyond the file's; None if it has none.
         fill_behind: How many of the file's ids come before these; all of them if None.
@@ -38,7 +38,7 @@ class Entry:
     name: str
     transposed: bool = False
     part: int = 0
-    parts: int = 1
+    parts: int | tuple[int, ...] = 1
     factor: float = 1.0
     fill: float | None = None
     fill_behind: int | None = None
@@ -53,8 +53,11 @@ class Entry:
             array = array.reshape(array.shape[self.lead :])
         if self.transposed:
             array = np.swapaxes(array, 0, -1)
-        if self.parts > 1 and array.shape[-1] % self.parts == 0:
-            array = np.split(array, self.parts, axis=-1)[self.part]
+        parts = self.parts
+        if isinstance(parts, int):
+            parts = (array.shape[-1] // parts,) * parts
+        if len(parts) > 1 and array.shape[-1] == sum(parts):
+            array = np.split(array, np.cumsum(parts)[:-1], axis=-1)[self.part]
         if self.factor != 1.0:
             array = array * np.float32(self.factor)
         if self.fill is None or array.ndim != len(self.weight.shape):

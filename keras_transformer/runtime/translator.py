@@ -9,7 +9,7 @@ from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
-from keras_transformer.markup.terms import Glossary
+from keras_transformer.markup.terms import Glossary, TermUse
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -45,6 +45,8 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         markup: Profile of the spans that translations keep as they are (`docs/markup.md`); the one
             that the model was trained with if None.
         glossary: Terms that are translated as they say (`docs/terms.md`); None for none.
+        terms: Whether translations hold the terms ("hard"), the model reads them beside the words
+            and may inflect them ("soft"), or both; "hard" if None.
         casing: A text in capitals is translated as a sentence, and its translation put in
             capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
             the model's training lines was in capitals.
@@ -89,6 +91,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        terms: TermUse | None = None,
         casing: Casing = "auto",
         mmap: bool = False,
     ) -> None:
@@ -118,6 +121,7 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
                 manifest.training_text,
                 markup=markup,
                 glossary=glossary,
+                terms=terms,
                 casing=casing,
             ),
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import PROFILES, Profile
+from keras_transformer.markup.terms import TermUse
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.serving.models.model_options import (
@@ -92,6 +93,9 @@ class ServeOptions:
         markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
             of the model's training if None, "plain" for none.
         glossary: File of terms that translations hold, as `translate` takes it; None for none.
+        terms: "hard" for terms that must occur, "soft" for terms that the model reads beside the
+            words of the text and may inflect, "both" for both; the last two if it was trained with
+            --soft-terms. Hard if None.
         casing: "recase" translates a text in capitals as a sentence and puts its translation in
             capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the
             model's training lines was in capitals.
@@ -141,6 +145,7 @@ class ServeOptions:
     letterless: Letterless = "auto"
     markup: Profile | None = None
     glossary: Path | None = None
+    terms: TermUse | None = None
     casing: Casing = "auto"
     min_score: float | None = None
     poll_seconds: float = 1.0
@@ -179,6 +184,8 @@ class ServeOptions:
         check_choice("casing", self.casing, get_args(Casing))
         if self.markup is not None:
             check_choice("markup", self.markup, PROFILES)
+        if self.terms is not None:
+            check_choice("terms", self.terms, get_args(TermUse))
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

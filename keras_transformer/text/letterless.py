@@ -29,8 +29,8 @@ _FORMAT = _CONTROLS + _FORMAT_INSIDE
 _PICTURES = (
     "\u2190-\u21ff\u2300-\u245f\u2460-\u2bff\u3004\u3012\u3013\u3020\u303d\ue000-\uf8ff\ufffc\ufffd"
     "\U0001d100-\U0001d1ff\U0001f000-\U0001fbff"
-    # All private ones but the slots, which a model reads.
-    "\U000f0000-\U000fff7f\U000fff98-\U0010ffff"
+    # All private ones but slots and the marks of terms, which a model reads.
+    "\U000f0000-\U000fff7f\U000fff9a-\U0010ffff"
 )
 _MODIFIERS = "\ufe00-\ufe0f\u200d\u20d0-\u20ff\U000e0020-\U000e007f"
 # Text that a variation selector makes an emoji, and keys.

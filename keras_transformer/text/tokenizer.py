@@ -17,7 +17,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.text.subwords.opening import SUFFIXES, open_subwords
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
-from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS, TERM_MARKS
 from keras_transformer.text.training_feed import (
     TooManyPiecesError,
     TrainingFeed,
@@ -251,6 +251,7 @@ def train_fitting_tokenizer(
         return train_tokenizer(sentences, MOST_PIECES, model_type, byte_fallback=False, **more)
     size = CharacterCount(sentences).vocabulary_size(characters_a_piece)
     size += len(SLOTS) if more.get("has_slots") else 0
+    size += len(TERM_MARKS) if more.get("has_term_marks") else 0
     try:
         return train_tokenizer(sentences, size, model_type, **more)
     except TooManyPiecesError as error:
@@ -267,6 +268,7 @@ def train_tokenizer(
     has_mask: bool = False,
     num_sentinels: int = 0,
     has_slots: bool = False,
+    has_term_marks: bool = False,
     max_sentences: int = _MAX_TRAINING_SENTENCES,
 ) -> Tokenizer:
     """Trains a SentencePiece model; the same sentences always give the same model.
@@ -288,6 +290,8 @@ def train_tokenizer(
             `<extra_id_0>` and so on, with the ids after the mask's.
         has_slots: give the vocabulary the pieces that stand for spans of a text (`SLOTS`), with the
             ids after these.
+        has_term_marks: give it those that stand around the translations of terms (`TERM_MARKS`),
+            with the ids after the slots'.
         max_sentences: more sentences than this are sampled down to it, always the same ones.
 
     Returns:
@@ -329,6 +333,7 @@ def train_tokenizer(
                 *([MASK_PIECE] if has_mask else []),
                 *map(_SENTINEL_PIECE.format, range(num_sentinels)),
                 *(SLOTS if has_slots else []),
+                *(TERM_MARKS if has_term_marks else []),
             ],
         )
     except RuntimeError as error:

@@ -31,6 +31,7 @@ class TrainingText:
         span_patterns: Regular expressions of further spans.
         capitals: How many of the lines that were looked at were in capitals; None if an earlier
             version looked at them.
+        soft_terms: The share of pairs drawn to have translations beside terms of their sources.
 
     Raises:
         ValueError: A number is out of range.
@@ -42,6 +43,7 @@ class TrainingText:
     markup: str | None = None
     span_patterns: tuple[str, ...] = ()
     capitals: int | None = None
+    soft_terms: float = 0.0
 
     def __post_init__(self) -> None:
         if self.longest_source < 1:
@@ -88,6 +90,7 @@ class TrainingText:
             markup=values.get("markup"),
             span_patterns=tuple(values.get("span_patterns", ())),
             capitals=values.get("capitals"),
+            soft_terms=float(values.get("soft_terms", 0.0)),
         )
 
     @property

@@ -1,23 +1,11 @@
-"""The measurement of markup: linked words, fragments with tags, judgements of translations."""
+"""The measurement of markup: fragments with tags, judgements of translations."""
 
 import pytest
 from markup import judge
 from tagged.fragments import Fragment, fragments, is_nested, places
 from tagged.numbers import by_numbers
-from tagged.word_links import word_links
 
-PAIRS = [
-    ("the dog", "der Hund"),
-    ("the cat", "die Katze"),
-    ("a dog", "ein Hund"),
-    ("a cat", "eine Katze"),
-]
 TAGGED = Fragment("the <b>dog</b>", {"<b>": "Hund"})
-
-
-def test_words_that_occur_together_are_linked() -> None:
-    links = word_links(*zip(*PAIRS, strict=True))
-    assert all((1, 1) in own for own in links)
 
 
 def test_fragments_have_tags_around_words_whose_place_is_known() -> None:

@@ -7,9 +7,7 @@ import pytest
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export import OnnxTranslator
-from keras_transformer.markup.casing import recasing
-from keras_transformer.markup.lifting import lifter_of
-from keras_transformer.markup.required import requiring, with_terms
+from keras_transformer.markup.required import text_lifter, with_terms
 from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
@@ -34,14 +32,15 @@ def test_a_text_names_its_terms_once() -> None:
 
 
 def test_spans_hold_no_terms_and_capitals_are_read_as_they_are_translated() -> None:
-    lift = requiring(lifter_of(SpecialIds(), None, "html"), TERMS, SpecialIds())
+    lift = text_lifter(SpecialIds(), None, markup="html", glossary=TERMS, casing="keep")
     assert lift is not None
     found = lift('see <a href="river">the <b>river</b></a>')
     assert (found.text, found.required) == ("see the river", [("birds",)])
     assert found.needs_alignment and len(found.places) == 4
-    lift = requiring(recasing(None, "auto", None), TERMS, SpecialIds())
+    lift = text_lifter(SpecialIds(), None, markup=None, glossary=TERMS, casing="auto")
     assert lift is not None and lift("SEE THE RIVER").required == [("birds",)]
-    assert requiring(None, TERMS, SpecialIds(slots=(20,))) is None
+    lift = text_lifter(SpecialIds(slots=(20,)), None, markup=None, glossary=TERMS, casing="keep")
+    assert lift is not None and lift("the river").required == ()
 
 
 @pytest.mark.parametrize("search", [{}, {"beam_size": 3, "num_hypotheses": 2}], ids=str)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.markup.soft_terms.annotation import annotated
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.markup.terms import Glossary, Term
-from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS, TERM_MARKS
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -36,7 +37,8 @@ def spans_of(text: str) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def slot_tokenizer() -> Tokenizer:
-    return train_tokenizer([*MESSAGES, "".join(SLOTS)], 120, "bpe", has_slots=True)
+    texts = [*MESSAGES, "".join(SLOTS)]
+    return train_tokenizer(texts, 120, "bpe", has_slots=True, has_term_marks=True)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def slot_model(slot_tokenizer: Tokenizer, randomize: Callable[..., Any]) -> Any:
     return randomize(build_transformer(config))
 
 
-SEEN = TrainingText(longest_source=30, sentences=(1,), markup="auto")
+SEEN = TrainingText(longest_source=30, sentences=(1,), markup="auto", soft_terms=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +173,37 @@ def test_every_hypothesis_has_every_term_and_span(
             assert spans_of(message) <= spans_of(one.text)
             assert one.text.count("Dateien") == message.count("files")
             assert one.text.lower().count("öffnen") == message.count("open")
+
+
+@pytest.mark.parametrize("terms", ["soft", "both"])
+def test_soft_terms_are_read_and_no_mark_is_written(
+    artefact: Path, slot_model: Any, slot_tokenizer: Tokenizer, terms: Any
+) -> None:
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.export import OnnxTranslator
+
+    own: dict[str, Any] = {"glossary": Glossary((Term("files", "open"),)), "terms": terms}
+    sides = (
+        OnnxTranslator(artefact, threads=1, **own),
+        Translator(slot_model, slot_tokenizer, training_text=SEEN, **own),
+    )
+    assert sides[0].lift is not None
+    assert sides[0].lift(MESSAGES[3]).text == annotated(MESSAGES[3], [(9, "open")])
+    found, wanted = (side.translate_n_best(MESSAGES, beam_size=2, **LIMITS) for side in sides)
+    for message, [one], [other] in zip(MESSAGES, found, wanted, strict=True):
+        assert (one.text, one.ids) == (other.text, other.ids)
+        assert not set(TERM_MARKS) & set(one.text) and spans_of(message) <= spans_of(one.text)
+    [read] = found[3]
+    assert ("open" in read.text, bool(read.low_confidence)) == (terms == "both", terms == "soft")
+
+
+def test_soft_terms_of_a_model_without_them_are_refused(
+    slot_model: Any, slot_tokenizer: Tokenizer
+) -> None:
+    from keras_transformer.decoding.translator import Translator
+
+    with pytest.raises(ValueError, match="terms='soft' needs a model that was trained with soft"):
+        Translator(slot_model, slot_tokenizer, glossary=TERMS, terms="soft")
 
 
 def test_a_request_to_the_server_fills_slots_with_terms(artefact: Path) -> None:

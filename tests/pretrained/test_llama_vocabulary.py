@@ -71,3 +71,24 @@ def test_a_damaged_vocabulary_is_named(copied: Path) -> None:
     (copied / "tokenizer.model").write_bytes(b"nothing")
     with pytest.raises(ImportRefusedError, match=r"tokenizer.model is no SentencePiece model"):
         read(copied)
+
+
+PHI = LLAMA.parent / "phi3"
+
+
+@pytest.mark.parametrize("is_legacy", [False, True])
+def test_tokens_of_roles_are_read_as_they_are_spelled(tmp_path: Path, is_legacy: bool) -> None:
+    values = json.loads((PHI / "tokenizer.json").read_text(encoding="utf-8"))
+    if is_legacy:
+        values["pre_tokenizer"]["prepend_scheme"] = "always"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    config = json.loads((PHI / "config.json").read_text(encoding="utf-8"))
+    tokenizer = llama_vocabulary(tmp_path, Fields(tmp_path / "config.json", config))
+    [ids] = tokenizer.encode(["A man<|assistant|>man<|endoftext|>"])
+    pieces = [tokenizer.subwords.piece(one) for one in ids]
+    assert pieces[: pieces.index("<|assistant|>") + 2][-2:] == [
+        "<|assistant|>",
+        "▁m" if is_legacy else "m",
+    ]
+    # The end of a text is none of it.
+    assert tokenizer.special_ids.eos not in ids

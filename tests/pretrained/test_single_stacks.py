@@ -53,6 +53,9 @@ DECODERS = (
     "gemma2",
     "gemma3",
     "mistral",
+    "phi3",
+    "granite",
+    "smollm3",
     "transfo_xl",
     "transfo_xl_adaptive",
 )

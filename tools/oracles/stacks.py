@@ -16,6 +16,7 @@ from typing import Any
 import sentencepiece
 import torch
 import transformers
+from tokenizers import AddedToken
 
 from tools.oracles.encoders import MAKERS
 from tools.oracles.texts import hostile, many_strings, pairs
@@ -95,6 +96,8 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         )
         heads = {"distilbert": "MaskedLM", "distilbert_classes": "SequenceClassification"}
         model = getattr(transformers, f"DistilBertFor{heads[name]}")(config)
+    elif name == "phi3":
+        return make_phi3(path, texts)
     elif name == "llama_sentencepiece" or name.startswith("gemma"):
         return make_llama(name.partition("_")[0], path, texts)
     elif name == "xlm_roberta":
@@ -140,6 +143,40 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "qwen2": ("Qwen2", {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3", {"head_dim": 16}),
+    "smollm3": (
+        "SmolLM3",
+        {
+            "num_hidden_layers": 3,
+            "no_rope_layers": [1, 0, 1],
+            "tie_word_embeddings": True,
+            "pad_token_id": None,
+        },
+    ),
+    "granite": (
+        "Granite",
+        {
+            "tie_word_embeddings": True,
+            "embedding_multiplier": 3.0,
+            "residual_multiplier": 0.3,
+            "attention_multiplier": 0.2,
+            "logits_scaling": 2.0,
+        },
+    ),
+    "phi3": (
+        "Phi3",
+        {
+            "pad_token_id": None,
+            "max_position_embeddings": 128,
+            "original_max_position_embeddings": 64,
+            "rope_parameters": {
+                "rope_type": "longrope",
+                "rope_theta": 10_000.0,
+                "partial_rotary_factor": 0.5,
+                "short_factor": [1.0, 1.5],
+                "long_factor": [2.0, 4.0],
+            },
+        },
+    ),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
     "gemma2": (
@@ -200,11 +237,7 @@ def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
         path / "tokenizer.model",
         texts,
         BYTE_FALLBACK,
-        model_type="bpe",
-        byte_fallback=True,
-        split_digits=True,
-        allow_whitespace_only_pieces=True,
-        remove_extra_whitespaces=False,
+        **LLAMA_PIECES,
         **({} if name == "llama" else GEMMA_PIECES),
     )
     pieces = sentencepiece.SentencePieceProcessor(str(path / "tokenizer.model"))
@@ -219,6 +252,27 @@ def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
         return {"input_ids": pieces.encode(text)}
 
     return llama(name, pieces, pieces.bos_id(), pieces.eos_id()), ids
+
+
+def make_phi3(path: Path, texts: list[str]) -> tuple[Any, Any]:
+    """Makes a Phi-3, whose vocabulary is Llama's with added tokens in a `tokenizer.json`.
+
+    SentencePiece says the ids, as above.
+    """
+    model_file = path / "tokenizer.model"
+    pieces = train_pieces(model_file, texts, BYTE_FALLBACK, **LLAMA_PIECES)
+    theirs = transformers.LlamaTokenizer.from_pretrained(str(path))
+    added = [AddedToken("<|endoftext|>"), AddedToken("<|assistant|>", rstrip=True)]
+    theirs.add_special_tokens({"additional_special_tokens": added})
+    theirs.save_pretrained(path)
+    model_file.unlink()
+    eos = len(pieces)
+
+    def ids(text: str, **_: Any) -> dict[str, Any]:
+        return {"input_ids": pieces.encode(text)}
+
+    sized = range(eos + 10)  # Theirs have rows beyond their tokens.
+    return llama("phi3", sized, pieces.bos_id(), eos), ids
 
 
 def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
@@ -244,6 +298,13 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return transformers.XLMRobertaForMaskedLM(config), ids
 
 
+LLAMA_PIECES = {
+    "model_type": "bpe",
+    "byte_fallback": True,
+    "split_digits": True,
+    "allow_whitespace_only_pieces": True,
+    "remove_extra_whitespaces": False,
+}
 GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_prefix": False}
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 LATER = tuple(name for name in MAKERS if not name.endswith("_classes"))

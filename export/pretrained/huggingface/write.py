@@ -7,7 +7,9 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.distribution import install_command
 from keras_transformer.export.pretrained.forms import form_of
 from keras_transformer.export.pretrained.huggingface.architecture import Architecture
-from keras_transformer.export.pretrained.huggingface.decoders import DECODERS
+from keras_transformer.export.pretrained.huggingface.decoders.gemma import GEMMAS
+from keras_transformer.export.pretrained.huggingface.decoders.llama import DECODERS
+from keras_transformer.export.pretrained.huggingface.decoders.llama_family import LLAMA_FAMILY
 from keras_transformer.export.pretrained.huggingface.encoders import (
     ALBERT,
     BERT,
@@ -18,7 +20,6 @@ from keras_transformer.export.pretrained.huggingface.encoders import (
 )
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
-from keras_transformer.export.pretrained.huggingface.gemma import GEMMAS
 from keras_transformer.export.pretrained.huggingface.t5 import T5
 from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
 from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
@@ -31,7 +32,7 @@ from keras_transformer.whole_files import whole_file
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
 _ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, XLNET)
-_DECODERS = (*DECODERS, *GEMMAS)
+_DECODERS = (*DECODERS, *LLAMA_FAMILY, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 
 

@@ -19,6 +19,7 @@ from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
+from keras_transformer.markup.terms import TermUse
 from keras_transformer.noise.pairs import noisy_test_sets
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.by_sentence import OF_ONE_TEXT, SentenceTranslator
@@ -42,6 +43,7 @@ class EvaluateOptions:
         markup: Profile of the spans that translations keep: that of the run if not given, "plain"
             for none.
         glossary: File of terms, as `translate` takes it.
+        terms: As `translate` takes it.
         casing: As `translate` takes it.
         noise: Score the test set in capitals, with typos, without end punctuation, with emoji and
             with numbers, too: how much a model loses by what people write.
@@ -54,6 +56,7 @@ class EvaluateOptions:
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
+    terms: TermUse | None = None
     casing: Casing = "auto"
     noise: bool = False
     json: bool = False
@@ -78,7 +81,12 @@ def main(arguments: Sequence[str]) -> int:
     if options.output is not None:
         check_output(options.output, is_directory=False)
     sources, references = _read_test_set(options)
-    lines = LineOptions(markup=options.markup, glossary=options.glossary, casing=options.casing)
+    lines = LineOptions(
+        markup=options.markup,
+        glossary=options.glossary,
+        terms=options.terms,
+        casing=options.casing,
+    )
     translator = open_translator(given.model, read_fields(given, RuntimeOptions), lines)
     started = time.perf_counter()
     hypotheses = list(_translate(translator, sources, search))

@@ -12,6 +12,7 @@ from keras_transformer.pretrained.sentencepiece_json import (
     TOKENIZER,
     is_sentencepiece,
     read_pieces,
+    words_begin_anywhere,
 )
 from keras_transformer.pretrained.sentencepiece_models import tokenizer_of, unknown_of
 from keras_transformer.text.tokenizer import Tokenizer
@@ -33,8 +34,7 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         return read_vocabulary(path, fields, begins=False)
     model, known, _ = read_pieces(path, SENTENCEPIECE)
     ids = known or {piece.piece: place for place, piece in enumerate(model.pieces)}
-    added = {name: token for name, token in tokens_with_ids(path).items() if name not in ids}
-    ids |= added
+    ids = {**tokens_with_ids(path), **ids}
     by_id: dict[int | None, str] = {token: name for name, token in ids.items()}
     unk, bos = unknown_of(model), by_id.get(fields.token_id("bos_token_id"))
     eos, pad = by_id.get(eos_of(fields)), by_id.get(fields.token_id("pad_token_id"))
@@ -51,5 +51,7 @@ def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:
         bos=bos,
         ids=ids,
         vocab_size=fields.vocab_size(),
-        further=tuple(added),
+        # Tokens of roles, which prompts of chats hold.
+        symbols=sorted(ids.keys() - {piece.piece for piece in model.pieces} - {eos, pad, bos}),
+        are_apart=words_begin_anywhere(path),
     )

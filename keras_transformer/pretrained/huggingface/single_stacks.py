@@ -35,6 +35,7 @@ class SingleStack:
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
         defaults: What their library takes for fields that a config lacks.
+        adapt: Takes fields and the weights' entries and returns these as the config says.
     """
 
     config: Callable[..., Any]
@@ -44,6 +45,7 @@ class SingleStack:
     search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    adapt: Callable[[Fields, Iterable[Entry]], Iterable[Entry]] = lambda _, entries: entries
 
 
 def read_single_stack(
@@ -85,7 +87,7 @@ def read_single_stack(
     return Imported(
         values["model_type"],
         config,
-        lambda model: list(variant.table(model, tensors)),
+        lambda model: list(variant.adapt(fields, variant.table(model, tensors))),
         tensors,
         (tokenizer, tokenizer),
         unread=variant.unread,

@@ -32,7 +32,7 @@ class _Unused(NamedTuple):
 
 
 _OF_TEXTS_TO_TRANSLATE = (
-    *("language", "join_lines", "letterless", "markup", "glossary", "casing"),
+    *("language", "join_lines", "letterless", "markup", "glossary", "terms", "casing"),
     "min_score",
 )
 # The families that are not translated never split a text, as long_texts="refuse" says.

@@ -17,7 +17,7 @@ from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
-from keras_transformer.markup.terms import Glossary
+from keras_transformer.markup.terms import Glossary, TermUse
 from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
@@ -75,6 +75,7 @@ class ServedModel:
             ("translate"), or either, depending on its training text ("auto").
         markup: Profile of the spans that translations keep; that of the model's training if None.
         glossary: Terms that translations hold; None for none.
+        terms: How terms decide, also those of requests; None for what suits the model.
         casing: A text in capitals is translated as a sentence, and its translation put in
             capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
             the model's training lines was in capitals.
@@ -113,6 +114,7 @@ class ServedModel:
         letterless: Letterless = "auto",
         markup: Profile | None = None,
         glossary: Glossary | None = None,
+        terms: TermUse | None = None,
         casing: Casing = "auto",
         join_lines: bool = False,
         threads: int | None = None,
@@ -140,7 +142,9 @@ class ServedModel:
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if min_score is None else min_score
         special_ids, seen = manifest.special_ids, manifest.training_text
-        lift_with = partial(text_lifter, special_ids, seen, markup=markup, casing=casing)
+        lift_with = partial(
+            text_lifter, special_ids, seen, markup=markup, casing=casing, terms=terms
+        )
         lift = lift_with(glossary=glossary)
         self._lift_of = cache(lambda profile: lift_with(markup=profile, glossary=glossary))
         spans = lifter_of(special_ids, seen, markup, glossary)
@@ -216,6 +220,7 @@ class ServedModel:
             letterless=options.letterless,
             markup=options.markup,
             glossary=Glossary.read(options.glossary) if options.glossary else None,
+            terms=options.terms,
             casing=options.casing,
             threads=options.threads,
             providers=parse_providers(options.provider),

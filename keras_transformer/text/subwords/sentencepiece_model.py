@@ -12,7 +12,7 @@ from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.cores import available_cores
 from keras_transformer.text.subwords.interface import Placed
 from keras_transformer.text.subwords.sentencepiece_stream import SentencePieceStream
-from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS, TERM_MARKS
 from keras_transformer.text.subwords.symbols_apart import SymbolsApart, ids_in_mark, is_kept
 
 # SentencePiece's piece of a space, which begins a word.
@@ -245,12 +245,13 @@ def _special_ids(processor: sentencepiece.SentencePieceProcessor) -> SpecialIds:
             "the SentencePiece model has no end-of-sentence piece: train it without --eos_id=-1."
         )
     mask = processor.piece_to_id(MASK_PIECE)
-    slots = [processor.piece_to_id(slot) for slot in SLOTS]
+    slots, marks = (tuple(map(processor.piece_to_id, own)) for own in (SLOTS, TERM_MARKS))
     return SpecialIds(
         pad=processor.get_piece_size() if pad < 0 else pad,
         unk=processor.unk_id(),
         bos=None if bos < 0 else bos,
         eos=eos,
         mask=None if mask == processor.unk_id() else mask,
-        slots=() if processor.unk_id() in slots else tuple(slots),
+        slots=() if processor.unk_id() in slots else slots,
+        term_marks=() if processor.unk_id() in marks else marks,
     )

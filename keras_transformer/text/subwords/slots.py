@@ -16,6 +16,8 @@ from keras_transformer.text.subwords.accelerators import Accelerator, without_ac
 
 # More than the spans of nearly all sentences. `letterless` names their range, too.
 SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
+# What stand around a term's translation in a source, and in no translation.
+TERM_MARKS = ("\U000fff98", "\U000fff99")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -58,6 +58,10 @@ class TrainOptions:
             such as `capitals=0.05`, drawn from `seed`: of merged, punctuation, accents, typos,
             title, capitals, numbers, names, emoji and breaks; "default" for those that browsers'
             translators are trained with.
+        soft_terms: Share of training pairs, drawn from `seed`, whose sources have the translations
+            of some of their terms beside these (`docs/terms.md`), so that a list of terms can be
+            inflected; the terms are extracted from the pairs themselves. None for that of the run
+            to start from, or of a teacher, if there is one, or else for none, as 0.
         label_smoothing: Probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
             dropout, and the loss pulls both outputs together (`docs/recipe.md`); 0 for none.
@@ -122,6 +126,7 @@ class TrainOptions:
     markup: Profile | None = None
     span_pattern: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
+    soft_terms: float | None = None
     label_smoothing: float | None = None
     r_drop: float | None = None
     beta_2: float = 0.98
@@ -179,6 +184,8 @@ class TrainOptions:
             )
         if self.cooldown is not None and not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
+        if self.soft_terms is not None and not 0 <= self.soft_terms <= 1:
+            raise ValueError(f"soft_terms is a share of pairs in [0, 1], got {self.soft_terms}.")
         for name in ("beta_2", "label_smoothing"):
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}.")
@@ -228,14 +235,18 @@ class TrainOptions:
                 )
 
     def with_spans_of(self, seen: TrainingText | None) -> "TrainOptions":
-        """Returns these, or, where no profile is named, those with what a trained model keeps.
+        """Returns these, or, where no profile is named and no share of soft terms, those of a
+        trained model.
 
         Args:
             seen: What the model's training lines looked like; None if unknown.
         """
-        if self.markup is not None or seen is None or seen.markup is None:
-            return self
-        return dataclasses.replace(self, markup=seen.markup, span_pattern=seen.span_patterns)  # type: ignore[arg-type]
+        kept: dict[str, Any] = {}
+        if seen is not None and self.markup is None and seen.markup is not None:
+            kept = {"markup": seen.markup, "span_pattern": seen.span_patterns}
+        if seen is not None and self.soft_terms is None and seen.soft_terms:
+            kept["soft_terms"] = seen.soft_terms
+        return dataclasses.replace(self, **kept)
 
     def check_translations(self, task: str) -> None:
         """Raises `ValueError` if an option needs translations, and a task translates nothing."""
@@ -247,6 +258,11 @@ class TrainOptions:
         if self.markup is not None:
             raise ValueError(
                 f"markup={self.markup!r} is of spans that translations keep, and {task} translates "
+                "nothing: leave it out."
+            )
+        if self.soft_terms:
+            raise ValueError(
+                f"soft_terms={self.soft_terms} are translations of terms, and {task} translates "
                 "nothing: leave it out."
             )
         if self.noise and task != "classify":

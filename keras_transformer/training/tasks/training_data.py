@@ -20,6 +20,8 @@ from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.digest import TEXT_SHA256, text_sha256
 from keras_transformer.markup.pairs import with_slots
+from keras_transformer.markup.soft_terms.extraction import extract_terms
+from keras_transformer.markup.soft_terms.pairs import with_soft_terms
 from keras_transformer.noise.pairs import read_shares, with_noise
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer, train_fitting_tokenizer
@@ -62,12 +64,14 @@ class Vocabulary:
         tokenizer_type: "unigram", "bpe" or "char".
         is_joint: Whether source and target share it.
         has_slots: Whether it has pieces that stand for spans of texts.
+        has_term_marks: Whether it has those that stand around the translations of terms.
     """
 
     size: int | None
     tokenizer_type: ModelType = "unigram"
     is_joint: bool = True
     has_slots: bool = False
+    has_term_marks: bool = False
 
     def train(self, corpus: Corpus) -> Tokenizers:
         """Trains the tokenizers of source and target on the training pairs."""
@@ -76,6 +80,7 @@ class Vocabulary:
             vocab_size=self.size,
             model_type=self.tokenizer_type,
             has_slots=self.has_slots,
+            has_term_marks=self.has_term_marks,
         )
         source, target = corpus.train.source, corpus.train.target
         if self.is_joint:
@@ -122,6 +127,9 @@ def encode_corpus(
     if has_slots:
         vocabulary = dataclasses.replace(vocabulary, has_slots=True)
         corpus = _with_slots(corpus, options)
+    if options.soft_terms:
+        vocabulary = dataclasses.replace(vocabulary, has_term_marks=True)
+        corpus = Corpus(_with_soft_terms(corpus.train, options), corpus.valid)
     if run.has_checkpoints or not run.is_chief:
         source, target = run.load_tokenizers()
     else:
@@ -149,7 +157,10 @@ def encode_corpus(
         longest_source=int(train.source.lengths[is_own].max()),
     )
     training_text = dataclasses.replace(
-        training_text, markup=options.markup, span_patterns=options.span_pattern
+        training_text,
+        markup=options.markup,
+        span_patterns=options.span_pattern,
+        soft_terms=options.soft_terms or 0.0,
     )
     if options.subword_sampling:
         train = ResegmentedPairs.from_encoded(
@@ -195,6 +206,16 @@ def _with_slots(corpus: Corpus, options: TrainOptions) -> Corpus:
     return Corpus(slotted(corpus.train, options.seed), valid)
 
 
+def _with_soft_terms(pairs: Pairs, options: TrainOptions) -> Pairs:
+    """Returns training pairs with translations beside terms of their own."""
+    terms = extract_terms(pairs.source, pairs.target)
+    share, seed = options.soft_terms or 0.0, options.seed
+    sources = with_soft_terms(pairs.source, pairs.target, terms, share=share, seed=seed)
+    count = sum(one != other for one, other in zip(sources, pairs.source, strict=True))
+    print(f"soft terms: {len(terms):,} known, beside terms of {count:,} of {len(pairs):,} sources")
+    return Pairs(sources, pairs.target, pairs.origin, pairs.notes)
+
+
 def _texts_by_length(pairs: Pairs, encoded: EncodedPairs) -> Pairs:
     """Returns the texts of encoded pairs, the shortest sources first."""
     order = np.argsort(encoded.source_lengths, kind="stable")
@@ -223,6 +244,11 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
         raise ValueError(
             f"noise={' '.join(options.noise)} is put into text, and a prepared corpus holds ids: "
             "leave it out, and prepare the corpus with noise."
+        )
+    if options.soft_terms:
+        raise ValueError(
+            f"soft_terms={options.soft_terms} are put into text, and a prepared corpus holds ids: "
+            "leave it out, or train on the text files."
         )
     if options.subword_sampling:
         raise ValueError(

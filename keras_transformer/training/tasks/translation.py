@@ -101,6 +101,12 @@ class TranslationTask:
                 f"markup={self.options.markup!r} needs a vocabulary with slots, and the one to "
                 "start from has none: leave markup out, or train without it (--init, --tokenizer)."
             )
+        if self.options.soft_terms and not source.special_ids.term_marks:
+            raise ValueError(
+                f"soft_terms={self.options.soft_terms} needs a vocabulary with marks of terms, and "
+                "the one to start from has none: leave soft_terms out, or train without it "
+                "(--init, --tokenizer)."
+            )
 
     def read(self, directory: RunDirectory) -> TrainingData:
         """Encodes the corpus, or opens the prepared one."""

@@ -43,6 +43,10 @@ NAMES = {
     "stacks/llama3": "LlamaForCausalLM",
     "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
+    "stacks/bert_reranker": "BertForSequenceClassification",
+    "stacks/granite": "LlamaForCausalLM",
+    "stacks/phi3": "Phi3ForCausalLM",
+    "stacks/smollm3": "SmolLM3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",
     "stacks/gemma3": "Gemma3ForCausalLM",
@@ -52,6 +56,7 @@ NAMES = {
 _COMPUTED = "tables of sinusoids that are computed, of another length"
 _SCALED = "the norm before the logits holds the factor that the config asked for"
 _BEYOND_ONE = "what a norm has beyond 1, rounded as the sum is that both models compute with"
+_MULTIPLIED = "what the config multiplies by went into it"
 _SETTINGS = "the same settings in fewer words"
 
 
@@ -63,6 +68,15 @@ def norms_of_gemma(*names: str, heads: str = "") -> list[str]:
 
 
 CHANGED = {
+    "stacks/granite": dict.fromkeys(
+        ["model.embed_tokens.weight", "model.norm.weight"]
+        + [
+            f"model.layers.{block}.{name}.weight"
+            for block in range(2)
+            for name in ("self_attn.q_proj", "self_attn.o_proj", "mlp.down_proj")
+        ],
+        _MULTIPLIED,
+    ),
     "stacks/gemma": dict.fromkeys(norms_of_gemma("input", "post_attention"), _BEYOND_ONE),
     "stacks/gemma2": dict.fromkeys(
         norms_of_gemma("input", "post_attention", "pre_feedforward", "post_feedforward"),

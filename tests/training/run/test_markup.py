@@ -1,4 +1,4 @@
-"""A run with slots and noise: its vocabulary, what is recorded, an exact resumption."""
+"""A run with slots, noise and soft terms: its vocabulary, what is recorded, an exact resumption."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.text.subwords.slots import SLOTS
+from keras_transformer.text.subwords.slots import SLOTS, TERM_MARKS
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
@@ -25,7 +25,7 @@ CORPUS = Corpus(Pairs(SOURCES * 3, TARGETS * 3, "w"), Pairs(SOURCES[:3], TARGETS
 def run(directory: Path, max_steps: int, **options: Any) -> Any:
     given = {"batch_tokens": 96, "checkpoint_steps": 2, "bleu_sentences": 0, "r_drop": 0.0}
     given |= {"learning_rate": 0.01, "warmup_steps": 4, "deterministic": True, "markup": "auto"}
-    given |= {"noise": ["capitals=0.5", "emoji=0.5", "typos=0.5"]}
+    given |= {"noise": ["capitals=0.5", "emoji=0.5", "typos=0.5"], "soft_terms": 0.5}
     chosen = TrainOptions(max_steps=max_steps, **{**given, **options})
     sizes: dict[str, Any] = {"overrides": SIZES, "tokenizer_type": "char"}
     return train(CORPUS, directory, options=chosen, resume=True, **sizes).model
@@ -44,6 +44,8 @@ def test_the_run_holds_slots_and_the_profile(finished: tuple[Path, Any]) -> None
     assert source.pieces(source.special_ids.slots) == list(SLOTS)
     seen = RunDirectory(directory).load_training_text()
     assert seen is not None and (seen.markup, seen.span_patterns) == ("auto", ())
+    assert seen.soft_terms == 0.5
+    assert source.pieces(source.special_ids.term_marks) == list(TERM_MARKS)
 
 
 def test_a_resumed_run_is_the_same_to_the_last_bit(
@@ -73,10 +75,14 @@ def test_other_noise_is_another_run(finished: tuple[Path, Any]) -> None:
 
 
 def test_a_run_without_slots_is_no_start_for_one_with_them(tmp_path: Path) -> None:
-    run(tmp_path / "plain", 2, markup=None)
-    options = TrainOptions(max_steps=2, markup="auto")
-    with pytest.raises(ValueError, match="markup='auto' needs a vocabulary with slots"):
-        train(CORPUS, tmp_path / "tuned", init=tmp_path / "plain", options=options)
+    run(tmp_path / "plain", 2, markup=None, soft_terms=None)
+    for asked, message in (
+        ({"markup": "auto"}, "markup='auto' needs a vocabulary with slots"),
+        ({"soft_terms": 0.5}, "soft_terms=0.5 needs a vocabulary with marks of terms"),
+    ):
+        options = TrainOptions(max_steps=2, **asked)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=message):
+            train(CORPUS, tmp_path / "tuned", init=tmp_path / "plain", options=options)
 
 
 def test_a_run_that_starts_from_one_keeps_its_profile_unless_it_names_another(
@@ -87,6 +93,7 @@ def test_a_run_that_starts_from_one_keeps_its_profile_unless_it_names_another(
         given: dict[str, Any] = {"options": options, "dry_run": True, "verbose": 0}
         planned = train(CORPUS, tmp_path / "run", init=finished[0], **given)
         assert planned.params["options"]["markup"] == kept
+        assert planned.params["options"]["soft_terms"] == 0.5
 
 
 def test_what_a_trained_model_keeps_is_taken_with_its_patterns() -> None:

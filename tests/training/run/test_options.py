@@ -103,6 +103,14 @@ def test_noise_is_for_texts_to_translate_and_to_classify() -> None:
         TrainOptions(noise=("merged=0.1",)).check_translations("classify")
 
 
+def test_soft_terms_are_a_share_of_translations() -> None:
+    for share in (-0.1, 1.5):
+        with pytest.raises(ValueError, match=rf"share of pairs in \[0, 1\], got {share}"):
+            TrainOptions(soft_terms=share)
+    with pytest.raises(ValueError, match="soft_terms=0.5 are translations of terms, and tag "):
+        TrainOptions(soft_terms=0.5).check_translations("tag")
+
+
 def test_what_is_left_open_is_filled_and_nothing_else() -> None:
     options = TrainOptions(epochs=3, r_drop=0.0, clip_norm=None)
     filled = options.filled({"epochs": 9, "r_drop": 5.0, "learning_rate": 0.1, "other": 1})

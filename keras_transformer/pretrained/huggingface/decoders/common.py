@@ -2,6 +2,7 @@
 own.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,13 @@ def is_tied(tensors: Tensors, embeddings: str) -> bool:
     if HEAD not in tensors or embeddings not in tensors:
         return True
     return np.array_equal(tensors[HEAD], tensors[embeddings])
+
+
+def shortest_turn(kinds: Sequence[Any]) -> Sequence[Any]:
+    """Returns the first of what blocks are, of which the others are repetitions."""
+    count = len(kinds)
+    period = next(n for n in range(1, count + 1) if kinds[n:] == kinds[: count - n])
+    return kinds[:period]
 
 
 def rows(fields: Fields, special_ids: SpecialIds) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.decoders.common import shortest_turn
 from keras_transformer.pretrained.huggingface.decoders.llama import (
     LLAMA,
     changed,
@@ -105,8 +106,7 @@ def _in_turn(fields: Fields, window: dict[str, Any]) -> tuple[dict[str, Any], ..
             f"{fields.path} must name {SLIDING} or {FULL} in layer_types for each of the {count} "
             f"blocks, has {kinds!r}."
         )
-    period = next(n for n in range(1, count + 1) if kinds[n:] == kinds[: count - n])
-    return tuple(window if kind == SLIDING else {} for kind in kinds[:period])
+    return tuple(window if kind == SLIDING else {} for kind in shortest_turn(kinds))
 
 
 @dataclass(frozen=True)

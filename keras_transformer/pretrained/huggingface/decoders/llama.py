@@ -15,6 +15,7 @@ from keras_transformer.pretrained.huggingface.decoders.common import (
     rows,
 )
 from keras_transformer.pretrained.huggingface.decoders.rope import read_rope
+from keras_transformer.pretrained.huggingface.decoders.turned_features import turned
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.llama_vocabulary import llama_vocabulary
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack
@@ -109,7 +110,8 @@ def llama_table(
             yield from norm(layer, f"{here}{name}_layernorm")
         attention = block.self_attention
         for name, layer in zip("qkvo", attention.linear_layers, strict=True):
-            yield from linear(layer, f"{here}self_attn.{name}_proj")
+            entries = linear(layer, f"{here}self_attn.{name}_proj")
+            yield from turned(entries, model.config) if name in "qk" else entries
         if attention.query_norm is not None:
             yield from norm(attention.query_norm, f"{here}self_attn.q_norm")
             yield from norm(attention.key_norm, f"{here}self_attn.k_norm")

@@ -22,7 +22,7 @@ _OWN: dict[str, dict[str, str]] = {
     "longrope": {"short_factor": "short_factors", "long_factor": "long_factors"},
 }
 _OLD_NAMES = {"su": "longrope"}
-_ORIGINAL = "original_max_position_embeddings"
+ORIGINAL_LENGTH = "original_max_position_embeddings"
 
 
 def read_rope(fields: Fields, head_dim: int, rope: FileValues | None = None) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def _scaling(kind: str, fields: Fields, rope: FileValues) -> dict[str, Any]:
         return {"factor": rope.number("factor")}
     most = fields.integer("max_position_embeddings", 2048, least=1)
     # A dynamic one counts from the longest text, whatever else is written.
-    original = most if kind == "dynamic" else rope.integer(_ORIGINAL, most)
-    original = fields.integer(_ORIGINAL, original) if kind != "dynamic" else original
+    original = most if kind == "dynamic" else rope.integer(ORIGINAL_LENGTH, most)
+    original = fields.integer(ORIGINAL_LENGTH, original) if kind != "dynamic" else original
     length = rope.integer("length", original)
     found |= {"original_length": original} | ({} if length == original else {"length": length})
     if kind in ("dynamic", "llama3"):
@@ -120,5 +120,5 @@ def rope_parameters(rotary: RotaryConfig, head_dim: int) -> dict[str, Any]:
     if scaling.kind in ("yarn", "longrope"):
         found["attention_factor"] = scaling.magnitude
     if scaling.kind not in ("linear", "dynamic"):
-        found[_ORIGINAL] = scaling.original_length
+        found[ORIGINAL_LENGTH] = scaling.original_length
     return found | ({} if scaling.length is None else {"length": scaling.length})

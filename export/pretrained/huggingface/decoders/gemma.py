@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from keras_transformer.export.pretrained.huggingface.decoders import of_llama
+from keras_transformer.export.pretrained.huggingface.decoders.llama import of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.gemma import FULL, SLIDING, gemma_table
 from keras_transformer.pretrained.huggingface.decoders.rope import rope_fields, rope_parameters

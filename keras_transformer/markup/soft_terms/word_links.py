@@ -1,5 +1,5 @@
 """Which words of parallel texts are translations of each other, by IBM's model 1 (Brown et al.
-1993): an aligner that knows nothing of the models that are measured.
+1993), in both directions.
 """
 
 import re
@@ -18,17 +18,26 @@ def words_of(text: str) -> list[re.Match[str]]:
     return list(_WORDS.finditer(text))
 
 
-def word_links(sources: Sequence[str], targets: Sequence[str]) -> list[set[Link]]:
+def words_in(text: str) -> list[str]:
+    """Returns what the `words_of` a text are."""
+    return _WORDS.findall(text)
+
+
+def word_links(
+    sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
+) -> list[set[Link]]:
     """Returns of each pair which words of both texts choose each other.
 
     Args:
-        sources: Texts.
-        targets: Their translations.
+        sources: The words of texts.
+        targets: Those of their translations.
 
     Returns:
-        Pairs of places among `words_of` the source and the target.
+        Places of a word of the source and one of the target.
     """
     sides = [_numbered(texts) for texts in (sources, targets)]
+    if not any(len(one) and len(other) for one, other in zip(*sides, strict=True)):
+        return [set() for _ in sources]
     forward, backward = _best(*sides), _best(*reversed(sides))
     return [
         {(one, other) for other, one in enumerate(there) if back[one] == other}
@@ -36,10 +45,10 @@ def word_links(sources: Sequence[str], targets: Sequence[str]) -> list[set[Link]
     ]
 
 
-def _numbered(texts: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+def _numbered(texts: Sequence[Sequence[str]]) -> list[npt.NDArray[np.int64]]:
     known: dict[str, int] = {}
     return [
-        np.array([known.setdefault(one[0].lower(), len(known)) for one in words_of(text)], np.int64)
+        np.array([known.setdefault(word.lower(), len(known)) for word in text], np.int64)
         for text in texts
     ]
 
@@ -51,13 +60,14 @@ def _best(
     likely a translation of.
     """
     pairs = list(zip(sources, targets, strict=True))
+    most = max(int(target.max(initial=0)) for target in targets) + 1
     # Of each word of a target a cell for every word of its source.
-    from_words = np.concatenate([np.tile(source, len(target)) for source, target in pairs])
-    to_words = np.concatenate([np.repeat(target, len(source)) for source, target in pairs])
+    keys = np.concatenate([np.add.outer(target, source * most).ravel() for source, target in pairs])
+    both, cells = np.unique(keys, return_inverse=True)
+    del keys
+    cells, given = cells.astype(np.int32), (both // most).astype(np.int32)
     widths = np.concatenate([np.full(len(target), len(source)) for source, target in pairs])
-    rows = np.repeat(np.arange(len(widths)), widths)
-    both, cells = np.unique(from_words * (to_words.max() + 1) + to_words, return_inverse=True)
-    given = both // (to_words.max() + 1)
+    rows = np.repeat(np.arange(len(widths), dtype=np.int32), widths)
     chances = np.ones(len(both))
     for _ in range(_ROUNDS):
         shares = chances[cells]
@@ -68,6 +78,6 @@ def _best(
     for source, target in pairs:
         size = len(source) * len(target)
         table = chances[cells[first : first + size]].reshape(len(target), len(source))
-        found.append(table.argmax(axis=1).tolist())
+        found.append(table.argmax(axis=1).tolist() if size else [])
         first += size
     return found

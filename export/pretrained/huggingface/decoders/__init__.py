@@ -1,0 +1,1 @@
+"""Decoders alone as Hugging Face has them."""
