@@ -24,6 +24,7 @@ from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, byte
 from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
 from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
 from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
@@ -106,13 +107,17 @@ class DecoderEngine:
             sentence is decoded however much it takes.
         providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
             options; the CPU if None.
+        prefix_cache_tokens: Most tokens of prompts whose keys and values are kept for later prompts
+            that begin alike, by a decoder alone.
 
     Attributes:
         manifest: The artefact's contract.
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
+        prefixes: What earlier prompts began with.
 
     Raises:
-        ValueError: A number is below 1, or a graph does not match the manifest.
+        ValueError: A number is out of range, a graph does not match the manifest, or the artefact
+            cannot read on behind a kept prefix.
     """
 
     def __init__(
@@ -123,6 +128,7 @@ class DecoderEngine:
         batch_tokens: int | None,
         max_cache_bytes: int | None,
         providers: Sequence[Provider] | None = None,
+        prefix_cache_tokens: int = 0,
     ) -> None:
         check_sizes(batch_tokens=batch_tokens, max_cache_bytes=max_cache_bytes)
         HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
@@ -136,6 +142,13 @@ class DecoderEngine:
         more = 1 if self._reads else _MORE_TOKENS
         self._batch_tokens = batch_tokens or more * self._workers.batch_tokens
         self._memory = Memory(min(KEPT_BYTES, max_cache_bytes or KEPT_BYTES))
+        self.prefixes = PrefixCache(prefix_cache_tokens)
+        if self.prefixes and not reads_on(manifest):
+            raise ValueError(
+                f"prefix_cache_tokens={prefix_cache_tokens} needs a decoder whose prompts are read "
+                "from any place on: export it again, or leave it at 0 for a model of another "
+                "family, or with relative sinusoids or recurrence."
+            )
         self._shortlist = _open_shortlist(manifest, files)
         self._graphs.open(*self._reads)
 
@@ -339,7 +352,10 @@ class DecoderEngine:
             return request
         begun = dataclasses.replace(request, begun=count)
         if request.prompt_lengths:
-            steps.prefill(opened["prefill"], begun.begun_ids())
+            if self.prefixes:
+                steps.read_on(opened["prefill"], begun.begun_ids(), self.prefixes)
+            else:
+                steps.prefill(opened["prefill"], begun.begun_ids())
             return begun
         # A penalty on repetition changes the log-probabilities of a prefix, too.
         if options.repetition_penalty != 1:
@@ -350,6 +366,12 @@ class DecoderEngine:
         labels = begun.history()[:, : count if is_scored else 1]
         scores = steps.prefill(opened["prefill"], begun.begun_ids(), np.ascontiguousarray(labels))
         return dataclasses.replace(begun, begun_log_probabilities=scores) if is_scored else begun
+
+
+def reads_on(manifest: Manifest) -> bool:
+    """Whether an artefact reads prompts from any place on, behind what its caches hold."""
+    graph = manifest.graphs.get("prefill")
+    return graph is not None and any(spec.name == "step" for spec in graph.inputs)
 
 
 class Engine(DecoderEngine):

@@ -34,6 +34,8 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
             options; the CPU if None.
         target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
             fastest here if None.
+        prefix_cache_tokens: Most tokens of prompts whose keys and values are kept, for later
+            prompts that begin alike.
         mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
             writes to the file changes the answers.
 
@@ -46,8 +48,8 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
     Raises:
         FileNotFoundError: The directory or one of its files is missing.
         ValueError: The manifest or a file is damaged, foreign, or of an unknown version; the model
-            is of another family; a provider is missing or cannot run the artefact; or it has no
-            graphs for the target.
+            is of another family; a provider is missing or cannot run the artefact; it has no
+            graphs for the target; or prefixes are to be kept and it cannot read on behind them.
 
     Example:
         >>> generator = OnnxGenerator("exported/gpt")  # doctest: +SKIP
@@ -67,6 +69,7 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         providers: Sequence[Provider] | None = None,
         target: str | None = None,
         mmap: bool = False,
+        prefix_cache_tokens: int = 0,
     ) -> None:
         engine = partial(
             OnnxGenerationEngine,
@@ -74,6 +77,7 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
             batch_tokens=batch_tokens,
             max_cache_bytes=max_cache_bytes,
             providers=providers,
+            prefix_cache_tokens=prefix_cache_tokens,
         )
         OpenedArtefact.__init__(self, directory, DECODER, engine, target=target, mmap=mmap)
         [text_ids] = self.text_ids

@@ -105,6 +105,9 @@ class ServeOptions:
         threads: Threads for the model; as many as the process may use cores if None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given.
+        prefix_cache_tokens: Most tokens of prompts whose keys and values a decoder keeps, for later
+            prompts that begin alike; 2048 if None, or none by an artefact that cannot read on
+            behind them.
         mmap: Map files of weights instead of reading them: servers share their memory. Whoever
             writes to one then changes the answers, and whoever cuts it short ends the server.
         drain_seconds: Seconds that requests have to finish when the server is told to stop.
@@ -151,6 +154,7 @@ class ServeOptions:
     poll_seconds: float = 1.0
     threads: int | None = None
     provider: tuple[str, ...] = ()
+    prefix_cache_tokens: int | None = None
     mmap: bool = False
     drain_seconds: float = 30.0
     log_requests: bool = True
@@ -177,6 +181,10 @@ class ServeOptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value < 1 << 16:
                 raise ValueError(f"{name} must be 0 to {(1 << 16) - 1}, got {value}.")
+        if self.prefix_cache_tokens is not None and self.prefix_cache_tokens < 0:
+            raise ValueError(
+                f"prefix_cache_tokens must be at least 0, got {self.prefix_cache_tokens}."
+            )
         check_min_score(self.min_score)
         self._check_names()
         check_choice("long_texts", self.long_texts, get_args(LongTexts))

@@ -144,13 +144,27 @@ def check_prefill(
     }
     caches: list[Any] = _in_keras(before, empty)
     buffers = prefill.typed({name: part.copy() for name, part in before.items()})
-    given = {"token_ids": ids, "target_ids": ids, **(inputs_of_all or {})}
+    first = np.zeros(1, np.int32)
+    given = {"token_ids": ids, "target_ids": ids, "step": first, **(inputs_of_all or {})}
     found = prefill.run_in_place(given, buffers)
     for step in range(ids.shape[1]):
         _, caches = step_in_keras(ids[:, step], np.int32(step), caches)
     caches = [tuple(map(np.asarray, cache)) for cache in caches]
     written = held("cache", caches, before, place=ids.shape[1] - 1)
     compare({**buffers, **found}, {**written, **(expected or {})})
+    if "step" in prefill.inputs:
+        row = {name: part[:1] for name, part in before.items()}
+        in_two = _in_two_runs(prefill, row, ids[:1])
+        compare(in_two, {name: part[:1] for name, part in written.items()})
+
+
+def _in_two_runs(prefill: CheckedGraph, before: Arrays, ids: np.ndarray) -> Arrays:
+    """Returns the caches of a text of which a second run reads what follows the first token."""
+    buffers = prefill.typed({name: part.copy() for name, part in before.items()})
+    for start, end in ((0, 1), (1, ids.shape[1])):
+        step = np.array([start], np.int32)
+        prefill.run_in_place({"token_ids": ids[:, start:end], "step": step}, buffers)
+    return buffers
 
 
 def by_name(prefix: str, pairs: Sequence[Any]) -> Arrays:

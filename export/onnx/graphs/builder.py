@@ -35,6 +35,9 @@ class GraphBuilder:
         inputs: Its inputs in order; nodes may use their names as values.
         opset: Version of the standard operators, 18 or newer.
 
+    Attributes:
+        given: The names of its inputs.
+
     Example:
         >>> x, y = (GraphTensor(name=name, dtype="float32", shape=("rows", 2)) for name in "xy")
         >>> graph = GraphBuilder([x], opset=18)
@@ -49,6 +52,7 @@ class GraphBuilder:
         self._graph = self._model.graph
         self._graph.name = "graph"
         self._graph.input.extend(map(_declared, inputs))
+        self.given = frozenset(one.name for one in inputs)
         self._stored: dict[bytes, str] = {}
         self._shared: dict[Hashable, Any] = {}
         self._outputs: dict[str, str] = {}

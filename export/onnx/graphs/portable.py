@@ -169,7 +169,8 @@ def _head(model: EncoderOnly, given: Tensors) -> Tensors:
 def _read_prompt(model: DecoderOnly, given: Tensors) -> Tensors:
     """Writes the keys and values of whole prompts into the caches."""
     caches = _pairs("cache", model, given)
-    return _by_name("new_cache", model.read_prefix(given["token_ids"], _FIRST, caches)[1])
+    step = given["step"][0] if "step" in given else _FIRST
+    return _by_name("new_cache", model.read_prefix(given["token_ids"], step, caches)[1])
 
 
 def _score_text(model: DecoderOnly, given: Tensors) -> Tensors:

@@ -168,7 +168,8 @@ def scorer_specs(config: Any) -> Specs:
 def prefill_specs(config: Any) -> Specs:
     """Returns the inputs and outputs of the graph that writes a prompt's keys and values.
 
-    For a translation it also scores the tokens of the prefix that come first.
+    For a translation it also scores the tokens of the prefix that come first; a decoder alone may
+    read on from the place `step`, one row at a time, with what the caches hold before.
     """
     alone = isinstance(config, DecoderConfig)
     rows, scored = ("rows" if alone else "batch"), ("batch", "scored")
@@ -176,10 +177,16 @@ def prefill_specs(config: Any) -> Specs:
     caches = _cache_specs(config, "cache", rows)
     written = [replace(spec, name=f"new_{spec.name}") for spec in caches]
     if alone:
-        return [ids, *caches], written
+        step = [GraphTensor(name="step", dtype="int32", shape=(1,))] if _reads_on(config) else []
+        return [ids, *step, *caches], written
     labels = GraphTensor(name="labels", dtype="int32", shape=scored)
     inputs = [ids, labels, *_mask_specs(config), *_cross_specs(config), *caches]
     return inputs, [GraphTensor(name="log_probabilities", dtype="float32", shape=scored), *written]
+
+
+def _reads_on(config: DecoderConfig) -> bool:
+    """Whether places are counted, and not only distances between tokens that are read at once."""
+    return config.recurrence is None and not config.relative_sinusoids
 
 
 def shortlisted(config: Any, specs: dict[str, Specs], listing: Listing) -> dict[str, Specs]:

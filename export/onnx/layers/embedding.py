@@ -165,9 +165,28 @@ def finish_embedding(
 
 
 def places_of_rows(graph: GraphBuilder, ids: str) -> str:
-    """Returns 0, 1, … for the places of `(batch, length)`: int64 `(length,)`."""
+    """Returns the places of `(batch, length)`, from 0 or from the graph's input `step` on: int64
+    `(length,)`.
+    """
+    first = first_place(graph)
+    return graph.op("Range", first, _end(graph, ids, first), np.int64(1))
+
+
+def places_up_to(graph: GraphBuilder, ids: str) -> str:
+    """Returns 0, 1, … for all places up to the last of `(batch, length)`: int64 `(keys,)`."""
+    return graph.op("Range", np.int64(0), _end(graph, ids, first_place(graph)), np.int64(1))
+
+
+def first_place(graph: GraphBuilder) -> str | np.int64:
+    """Returns the place of a sequence's first token: an int64 scalar."""
+    if "step" not in graph.given:
+        return np.int64(0)
+    return graph.shared("first place", lambda: graph.op("Squeeze", graph.cast("step", "int64")))
+
+
+def _end(graph: GraphBuilder, ids: str, first: str | np.int64) -> str:
     length = graph.op("Squeeze", graph.op("Shape", ids, start=1))
-    return graph.op("Range", np.int64(0), length, np.int64(1))
+    return graph.op("Add", length, first) if isinstance(first, str) else length
 
 
 def token_positions(graph: GraphBuilder, mask: str) -> str:

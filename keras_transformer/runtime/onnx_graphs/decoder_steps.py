@@ -13,6 +13,7 @@ from keras_transformer.artefact.shortlist import Listed
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, Ids, Rows, Values, keep_rows
 from keras_transformer.runtime.onnx_graphs.cache import KeyValueCache, Memory
 from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, BatchShortlist
+from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 from keras_transformer.runtime.onnx_graphs.step_graph import CANDIDATES, NEXT_IDS, StepGraph
 
@@ -83,23 +84,54 @@ class DecoderSteps:
         Returns:
             The log-probabilities of `labels`; None without.
         """
-        binding = graph.io_binding()
-        given: Arrays = {"token_ids": ids}
+        given: Arrays = {"token_ids": ids, "step": np.zeros(1, np.int32)}
         if labels is not None:
             given = {"target_ids": ids, "labels": labels}
         if labels is not None and self._shortlist is not None:
             given[WEIGHTS] = self._shortlist.weights
             given["labels"] = Listed(self._shortlist.ids, self._places).labels(labels)
-        for name, value in {**given, **self._per_sentence}.items():
-            binding.bind_cpu_input(name, value)
-        self._bind_caches(binding)
-        scores = None
-        if labels is not None:
-            scores = np.empty(labels.shape, np.float32)
-            _bind_output(binding, "log_probabilities", scores)
-        graph.run_with_iobinding(binding)
+        scores = None if labels is None else np.empty(labels.shape, np.float32)
+        self._read(graph, {**given, **self._per_sentence}, self._cache.buffers, scores)
         self._step = ids.shape[1]
         return scores
+
+    def read_on(self, graph: Session, ids: Ids, known: PrefixCache) -> None:
+        """Does as `prefill`, but for what earlier prompts began with, and keeps what is read.
+
+        Args:
+            graph: Session of a prefill graph that takes a first place.
+            ids: As for `prefill`.
+            known: What earlier prompts began with.
+        """
+        buffers = self._cache.buffers
+        rows = [[buffer[row : row + 1] for buffer in buffers] for row in range(len(ids))]
+        starts = [known.restore(own, row) for own, row in zip(ids, rows, strict=True)]
+        if not any(starts):
+            self.prefill(graph, ids)
+        for own, row, start in zip(ids, rows, starts, strict=True):
+            if any(starts) and start < len(own):
+                step = np.array([start], np.int32)
+                self._read(graph, {"token_ids": own[None, start:], "step": step}, row)
+            known.keep(own, row)
+        self._step = ids.shape[1]
+
+    def _read(
+        self,
+        graph: Session,
+        given: Arrays,
+        buffers: Sequence[npt.NDArray],
+        scores: Values | None = None,
+    ) -> None:
+        """Runs a prefill graph, which fills buffers and `scores`."""
+        binding = graph.io_binding()
+        names = {one.name for one in graph.get_inputs()}
+        for name, value in given.items():
+            if name in names:
+                binding.bind_cpu_input(name, value)
+        self._bind_caches(binding, buffers)
+        if scores is not None:
+            _bind_output(binding, "log_probabilities", scores)
+        graph.run_with_iobinding(binding)
 
     def first(self, ids: Ids) -> First:
         """See `Steps.first`; for the greedy graphs only."""
@@ -258,11 +290,11 @@ class DecoderSteps:
             for name, value in optional.items():
                 # The other way to bind refuses optional inputs.
                 binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(value))
-        self._bind_caches(binding)
+        self._bind_caches(binding, self._cache.buffers)
         return binding
 
-    def _bind_caches(self, binding: IOBinding) -> None:
-        for spec, buffer in zip(self._graph.caches, self._cache.buffers, strict=True):
+    def _bind_caches(self, binding: IOBinding, buffers: Sequence[npt.NDArray]) -> None:
+        for spec, buffer in zip(self._graph.caches, buffers, strict=True):
             memory = OrtValue.ortvalue_from_numpy(buffer)
             binding.bind_ortvalue_input(spec.name, memory)
             binding.bind_ortvalue_output(f"new_{spec.name}", memory)

@@ -18,6 +18,7 @@ from keras_transformer.artefact.signatures import (
 )
 from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.generation.engine import check_generation
+from keras_transformer.runtime.engine import reads_on
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.prompts import PromptContinuer
@@ -46,6 +47,8 @@ from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.text.sentences import Passage
 
+# Most tokens of prompts that a server keeps unless it is told otherwise.
+_PREFIX_TOKENS = 2048
 _INCLUDE_PROMPT = TensorSpec(
     "include_prompt", "bool", (None,), "Whether the text begins with the prompt."
 )
@@ -88,6 +91,7 @@ class ServedGenerator:
             options; the CPU if None.
         mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
             writes to the file changes the answers.
+        prefix_cache_tokens: As for `OnnxGenerator`.
 
     Attributes:
         search: The search of every continuation.
@@ -112,10 +116,16 @@ class ServedGenerator:
         threads: int | None = None,
         providers: Sequence[Provider] | None = None,
         mmap: bool = False,
+        prefix_cache_tokens: int = 0,
     ) -> None:
         check_generation(search)
         self._generator = OnnxGenerator(
-            directory, threads, max_text_length=max_text_length, providers=providers, mmap=mmap
+            directory,
+            threads,
+            max_text_length=max_text_length,
+            providers=providers,
+            mmap=mmap,
+            prefix_cache_tokens=prefix_cache_tokens,
         )
         HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()
@@ -153,9 +163,13 @@ class ServedGenerator:
         cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
     ) -> "ServedGenerator":
         """Opens an artefact as a server is told to; arguments as for `open_model`."""
+        kept = options.prefix_cache_tokens
+        if kept is None:
+            kept = _PREFIX_TOKENS if reads_on(files.manifest) else 0
         return cls(
             files,
             search_options(files.manifest.search, given),
+            prefix_cache_tokens=kept,
             max_text_length=options.max_source_length,
             threads=options.threads,
             providers=parse_providers(options.provider),

@@ -10,7 +10,7 @@ from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
 from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED
-from keras_transformer.export.onnx.layers.embedding import places_of_rows
+from keras_transformer.export.onnx.layers.embedding import places_of_rows, places_up_to
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.relative_bias import RelativeBias
@@ -24,7 +24,7 @@ HOLDS: dict[type, set[str]] = {
 def sequence_bias(
     graph: GraphBuilder, attention: MultiHeadAttention, relative: RelativeBias | None, ids: str
 ) -> str | None:
-    """Returns the biases of whole sequences: float32 `(1, heads, length, length)`; None without.
+    """Returns the biases of whole sequences: float32 `(1, heads, length, keys)`; None without.
 
     Args:
         graph: The graph.
@@ -34,8 +34,8 @@ def sequence_bias(
     """
 
     def places() -> tuple[str, str]:
-        keys = places_of_rows(graph, ids)
-        return graph.op("Unsqueeze", keys, integers(1)), keys
+        queries = graph.op("Unsqueeze", places_of_rows(graph, ids), integers(1))
+        return queries, places_up_to(graph, ids)
 
     return _bias(graph, attention, relative, ids, places)
 

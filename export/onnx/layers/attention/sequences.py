@@ -21,6 +21,7 @@ from keras_transformer.export.onnx.layers.attention.standard import (
     hidden_keys,
     later_places,
 )
+from keras_transformer.export.onnx.layers.embedding import first_place
 from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
@@ -80,12 +81,13 @@ def prefill_attention(
     may_group: bool,
     relative: RelativeBias | None = None,
 ) -> Parts:
-    """Attends within whole sequences, each place to those before it, and fills a cache.
+    """Attends within whole sequences, each place to those before it, and fills a cache: from its
+    first place on, or from the graph's input `step`, with what the cache holds before.
 
     Args:
         graph: The graph.
         attention: The layer.
-        number: Number of its block, whose cache is written from place 0 on.
+        number: Number of its block, whose cache is written.
         ids: The input of tokens `(rows, length)`.
         may_group: Whether GroupQueryAttention may do all of it at once. Other operators are better
             where only the cache is read, as they then skip the attention; and it ends the process
@@ -105,28 +107,43 @@ def prefill_attention(
             graph.outputs(named("new_cache", number), written)
             return graph.reshape(heads, -1, attention.config.num_heads * attention.config.value_dim)
         query, *new = split_heads(graph, attention, projected, ids)
+        seen = []
         for name, part, buffer in zip(named("new_cache", number), new, cache, strict=True):
-            graph.output(name, _filled(graph, part, buffer, ids))
+            part = _behind(graph, part, buffer)
+            graph.output(name, _filled(graph, part, buffer))
+            seen.append(part)
         query, further = by_distance(graph, attention, query, ids)
         hidden = with_bias(graph, later_places(graph, ids), bias)
-        return attend(graph, attention, query, *new, hidden, further)[0]
+        return attend(graph, attention, query, *seen, hidden, further)[0]
 
     return Parts(packed, between, Linear.of(attention.output_linear))
 
 
-def _filled(graph: GraphBuilder, part: str, buffer: str, ids: str) -> str:
+def _behind(graph: GraphBuilder, part: str, buffer: str) -> str:
+    """Returns new values behind those that a cache holds before the first place."""
+    first = first_place(graph)
+    if not isinstance(first, str):
+        return part
+    end = graph.shared("first places", lambda: graph.op("Unsqueeze", first, integers(0)))
+    before = graph.op("Slice", buffer, integers(0), end, integers(2))
+    return graph.op("Concat", before, part, axis=2)
+
+
+def _filled(graph: GraphBuilder, part: str, buffer: str) -> str:
     """Returns a cache `(rows, heads, cache_length, width)` that begins with other values."""
-    length = graph.shared("length", lambda: graph.op("Shape", ids, start=1))
+    length = graph.op("Shape", part, start=2, end=3)
     end = graph.shared("end", lambda: graph.op("Shape", "cache_key_0", start=2, end=3))
     rest = graph.op("Slice", buffer, length, end, integers(2))
     return graph.op("Concat", part, rest, axis=2)
 
 
 def _lengths(graph: GraphBuilder, ids: str) -> tuple[str, str]:
-    """Returns each row's last place, int32 `(rows,)`, and the length, int32 `(1,)`."""
+    """Returns each row's last place, int32 `(rows,)`, and how many it then has, int32 `(1,)`."""
 
     def make() -> tuple[str, str]:
         length = graph.cast(graph.op("Shape", ids, start=1), "int32")
+        if "step" in graph.given:
+            length = graph.op("Add", length, "step")
         last = graph.op("Sub", length, np.int32(1))
         return graph.op("Expand", last, graph.op("Shape", ids, end=1)), length
 

@@ -10,7 +10,7 @@ from keras_transformer.export.onnx.layers.attention.distances import by_distance
 from keras_transformer.export.onnx.layers.attention.kinds import MASKED, is_grouped, named
 from keras_transformer.export.onnx.layers.attention.relative import step_bias, with_bias
 from keras_transformer.export.onnx.layers.attention.split import HEADS_FIRST, split_heads
-from keras_transformer.export.onnx.layers.embedding import places_of_rows
+from keras_transformer.export.onnx.layers.embedding import places_of_rows, places_up_to
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.relative_bias import RelativeBias
 
@@ -148,12 +148,11 @@ def hidden_keys(graph: GraphBuilder, mask: str) -> str:
 
 
 def later_places(graph: GraphBuilder, ids: str) -> str:
-    """Returns the mask to add to the scores of later places: float32 `(length, length)`."""
+    """Returns the mask to add to the scores of later places: float32 `(length, keys)`."""
 
     def make() -> str:
-        places = places_of_rows(graph, ids)
-        column = graph.op("Unsqueeze", places, integers(1))
-        later = graph.cast(graph.op("Greater", places, column), "float32")
+        column = graph.op("Unsqueeze", places_of_rows(graph, ids), integers(1))
+        later = graph.cast(graph.op("Greater", places_up_to(graph, ids), column), "float32")
         return graph.op("Mul", later, np.float32(MASKED))
 
     return graph.shared("later", make)
