@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup import addresses, markdown, placeholders, tags
 from keras_transformer.markup.terms import Glossary
-from keras_transformer.text.subwords.slots import SLOTS, TERM_MARKS
+from keras_transformer.text.subwords.slots import SLOTS
 
 Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "plain"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -17,8 +17,8 @@ PROFILES: tuple[Profile, ...] = get_args(Profile)
 TAG, BREAK, OWN = "tag", "escape", "own"
 # Terms are words of a text, or parts of one.
 TERM, PART = "term", "part"
-# Characters that are slots or marks already must be kept as any other span.
-_SLOT = ("slot", f"[{''.join((*SLOTS, *TERM_MARKS))}]")
+# Characters that are slots already must be kept as any other span.
+_SLOT = ("slot", f"[{SLOTS[0]}-{SLOTS[-1]}]")
 _PRINTF, _QT = ("printf", placeholders.PRINTF), ("qt", placeholders.QT)
 _BRACES, _VARIABLES = ("braces", placeholders.BRACES), ("variable", placeholders.VARIABLES)
 _ESCAPES = (BREAK, placeholders.ESCAPES)

@@ -17,10 +17,17 @@ from keras_transformer.markup.soft_terms.annotation import (
     annotations_of,
     folded_words,
     holds_form,
+    without_annotations,
 )
 from keras_transformer.markup.spans import Span, find_spans
 from keras_transformer.markup.terms import Glossary, TermUse
-from keras_transformer.text.subwords.slots import Lift, Relifted, Required, TokenAlignment
+from keras_transformer.text.subwords.slots import (
+    TERM_MARKS,
+    Lift,
+    Relifted,
+    Required,
+    TokenAlignment,
+)
 from keras_transformer.text.training_text import TrainingText
 
 
@@ -51,7 +58,10 @@ class TextWithTerms(Relifted):
         return [(one,) for one in dict.fromkeys(term.written for term in self.terms)]
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
-        """Returns a translation of `text`, or a piece of one, with the spans."""
+        """Returns a translation of `text`, or a piece of one, with the spans; words of `text` that
+        stand for unknown ones have no annotation.
+        """
+        translation = without_annotations(translation)
         return self.lifted.put_back(translation, alignment and self._unannotated(alignment))
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
@@ -96,7 +106,7 @@ def with_terms(
     """Lifts the spans of a text out of it, and finds the terms in what is left.
 
     Args:
-        text: The text.
+        text: The text; one with marks has all of its terms.
         profile: Kinds of spans, if they are others than those of `lift`.
         lift: Lifts spans out of a text; None for none.
         glossary: The terms.
@@ -111,7 +121,9 @@ def with_terms(
     lifted = lifted_by(lift, text, profile)
     # What stands beside a word of a placeholder would be in the middle of it.
     found = find_spans(lifted.text, "plain" if use == "hard" else "auto", (), glossary)
-    return TextWithTerms(lifted, [one for one in found if one.kind in (TERM, PART)], use)
+    is_annotated = not set(TERM_MARKS).isdisjoint(lifted.text)
+    terms = [] if is_annotated else [one for one in found if one.kind in (TERM, PART)]
+    return TextWithTerms(lifted, terms, use)
 
 
 def text_lifter(

@@ -24,6 +24,7 @@ from keras_transformer.text.letterless import (
 )
 from keras_transformer.text.subwords.accelerators import Accelerator
 from keras_transformer.text.subwords.slots import (
+    TERM_MARKS,
     AlignedPart,
     Lift,
     Lifted,
@@ -161,11 +162,15 @@ class Passage:
         """Returns for each word of each part which word of its source it is."""
         found: list[list[int]] = []
         for place, source in enumerate(self._read):
-            numbers, number = list[int](), 0
+            numbers, number, is_beside = list[int](), 0, False
             for word in source.split():
-                numbers += [number] * len(without_format(self._taken(f" {word}")[1]).split())
-                # A span may be several words.
-                number += len(self.put_back(place, word).split())
+                # A span may be several words; a term's translation is of the word before it.
+                own = 0 if is_beside else len(self.put_back(place, word).split())
+                count = len(without_format(self._taken(f" {word}")[1]).split())
+                numbers += [number if own else max(number - 1, 0)] * count
+                number += own
+                opened, closed = map(word.rfind, TERM_MARKS)
+                is_beside = opened > closed or (is_beside and closed < 0)
             found.append(numbers)
         return found
 

@@ -1,5 +1,7 @@
 """Terms by models without slots: phrases that translations hold, and low confidence where not."""
 
+import re
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,16 @@ from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.models.model import ServedModel
+from keras_transformer.text.sentences import Passage
+from keras_transformer.text.subwords.slots import TokenAlignment
+from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
 TERMS = Glossary((Term("river", "birds"), Term("red dog", "small house"), Term("hello", "☃")))
 TEXTS = ["the river", "we see the red dog by the river. the river", "hello", "you read a book"]
 WANTED = [["birds"], ["birds", "small house"], [], []]
 LIMITS: dict[str, Any] = {"max_length": 20}
+SOFT = TrainingText(longest_source=9, sentences=(1,), soft_terms=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +47,29 @@ def test_spans_hold_no_terms_and_capitals_are_read_as_they_are_translated() -> N
     assert lift is not None and lift("SEE THE RIVER").required == [("birds",)]
     lift = text_lifter(SpecialIds(slots=(20,)), None, markup=None, glossary=TERMS, casing="keep")
     assert lift is not None and lift("the river").required == ()
+
+
+def test_words_of_a_soft_term_s_translation_are_of_the_term() -> None:
+    terms = Glossary((Term("red dog", "small house"),))
+    lift = partial(with_terms, lift=None, glossary=terms, use="soft")
+    passage = Passage.whole("the red dog. a", lift=lift)
+    assert len(passage.parts[0].split()) == 6
+    assert passage.word_numbers() == [[0, 1, 2, 2, 2, 3]]
+    # It is read once, also by who gives what the model has read.
+    assert lift(passage.parts[0]).text == passage.parts[0]
+
+
+def test_an_alignment_of_annotated_text_is_of_the_text() -> None:
+    soft: dict[str, Any] = {"glossary": TERMS, "casing": "keep", "terms": "soft"}
+    lift = text_lifter(SpecialIds(), SOFT, markup="html", **soft)
+    assert lift is not None
+    lifted = lift("the river <b>you</b> see")
+    places = [found.span() for found in re.finditer(r"\S+", lifted.text)]
+    weights = np.zeros((3, len(places)), np.float32)
+    weights[range(3), [0, 2, 3]] = 1
+    said = "der Vogel du", [(0, 3), (4, 9), (10, 12)]
+    alignment = TokenAlignment(lifted.text, places, *said, weights)
+    assert lifted.put_back(said[0], alignment) == "der Vogel <b>du</b>"
 
 
 @pytest.mark.parametrize("search", [{}, {"beam_size": 3, "num_hypotheses": 2}], ids=str)

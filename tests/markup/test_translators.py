@@ -221,6 +221,26 @@ def test_a_request_to_the_server_fills_slots_with_terms(artefact: Path) -> None:
     assert b"Dateien" in first and b"Dateien" not in second
 
 
+def test_a_server_reads_the_soft_terms_of_a_request(artefact: Path) -> None:
+    import numpy as np
+
+    from keras_transformer.export import OnnxTranslator
+    from keras_transformer.search.options import SearchOptions
+    from keras_transformer.serving.models.model import ServedModel
+
+    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1, terms="soft")
+    signature = model.signatures["translate_n_best"]
+    given = {"text": [b"all files"], "glossary": [[b"files\topen"]]}
+    request = model.read(signature, {name: np.array(rows, object) for name, rows in given.items()})
+    answer = model.write(signature, request, model.run(signature)(request.rows))
+    listed = Glossary((Term("files", "open"),))
+    [[one]] = OnnxTranslator(artefact, threads=1, glossary=listed, terms="soft").translate_n_best(
+        ["all files"], **LIMITS
+    )
+    assert answer["translations"][0][0].decode() == one.text
+    assert bool(answer["low_confidence"][0][0]) is bool(one.low_confidence)
+
+
 def test_translate_takes_a_glossary_and_names_a_bad_line(
     artefact: Path,
     tmp_path: Path,
@@ -234,6 +254,9 @@ def test_translate_takes_a_glossary_and_names_a_bad_line(
     terms.write_text("file|files\tDatei|Dateien\n", "utf-8")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"all files\n")))
     assert main(command) == 0 and "Dateien" in capfd.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"all files\n")))
+    assert main([*command, "--terms", "soft", "--alignments"]) == 0
+    assert "Dateien" not in capfd.readouterr().out
     terms.write_text("file|files\tDatei|Dateien|mehr\n", "utf-8")
     assert main(command) == 1
     assert f"{terms}, line 1: 'file|files' has 2 forms" in capfd.readouterr().err

@@ -12,6 +12,8 @@ from keras_transformer.text.subwords.slots import TERM_MARKS
 
 _OPENING, _CLOSING = TERM_MARKS
 _ANNOTATION = re.compile(f"{_OPENING}[^{_CLOSING}]*{_CLOSING}")
+# A part of a text may begin or end within an annotation.
+_PARTS = re.compile(rf"\A[^{_OPENING}{_CLOSING}]*{_CLOSING}|{_OPENING}[^{_CLOSING}]*\Z")
 _WORD = re.compile(r"\w+")
 # Endings that inflect are short, and at most half as long as what they stand behind.
 _LONGEST_ENDING = 3
@@ -37,8 +39,8 @@ def annotated(text: str, terms: Iterable[tuple[int, str]]) -> str:
 
 
 def without_annotations(text: str) -> str:
-    """Returns an annotated text as it was."""
-    return _ANNOTATION.sub("", text)
+    """Returns an annotated text, or a part of one, as it was."""
+    return _PARTS.sub("", _ANNOTATION.sub("", text))
 
 
 def annotations_of(text: str) -> list[tuple[int, int]]:

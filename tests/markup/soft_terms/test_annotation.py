@@ -27,6 +27,11 @@ def test_a_text_without_its_annotations_is_as_it_was(
     assert len(annotations_of(written)) == len(places)
 
 
+def test_a_part_of_a_text_has_no_part_of_an_annotation() -> None:
+    parts = annotated("a file.", [(6, "lokale Datei")]).partition(" lokale")
+    assert [without_annotations(one) for one in (parts[0], parts[2])] == ["a file", "."]
+
+
 def test_a_translation_stands_behind_its_term_as_a_word() -> None:
     assert annotated("a file.", [(6, "Datei")]) == f"a file{TERM_MARKS[0]} Datei{TERM_MARKS[1]}."
 
