@@ -109,7 +109,9 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         if name in TOKENS:
             tokenizer = TOKENS[name](texts, BYTE_LEVEL)
             bos, eos = len(tokenizer) - 3, tokenizer.eos_token_id
-        model = gpt2(tokenizer) if name == "gpt2" else llama(name, tokenizer, bos, eos)
+        # Qwen's models have rows beyond their tokens.
+        sized = range(len(tokenizer) + 6) if name == "qwen2" else tokenizer
+        model = gpt2(tokenizer) if name == "gpt2" else llama(name, sized, bos, eos)
     tokenizer.save_pretrained(path)
     return model, tokenizer
 

@@ -45,7 +45,12 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
             decoder_start=found.decoder_start if start is None else start,
         )
     try:
-        return Tokenizer(content, found)
+        made = Tokenizer(content, found)
+        # Decoders have rows beyond their tokens, of which the last can pad.
+        last = 0 if begins else fields.vocab_size() - 1
+        if made.vocab_size > last:
+            return made
+        return Tokenizer(content, dataclasses.replace(found, pad=last))
     except ValueError as error:
         raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
 
