@@ -7,28 +7,26 @@ from keras_transformer import __version__
 from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
+from keras_transformer.serving.http.openai.description import openai_paths, openai_schemas
 from keras_transformer.serving.http.openapi_schemas import schemas
+from keras_transformer.serving.http.operations import (
+    Json,
+    content,
+    get,
+    json_answer,
+    operation,
+    parameter_ref,
+    post,
+    text_answer,
+)
+from keras_transformer.serving.http.translators.description import (
+    libretranslate_paths,
+    libretranslate_schemas,
+)
 from keras_transformer.serving.models.judgements import Judgement
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.settings import ServeOptions
 
-Json = dict[str, Any]
-
-_ERRORS = {
-    "400": "The request does not fit the signature or the limits.",
-    "401": "An API key is missing or unknown.",
-    "403": "This Host is not allowed.",
-    "404": "The model, the version or the path is unknown.",
-    "405": "The path does not allow this method.",
-    "408": "The body did not arrive in time.",
-    "413": "The body is too large.",
-    "415": "The body is encoded in a way that the server cannot read.",
-    "414": "The request's target is too long.",
-    "429": "Too many sentences are waiting.",
-    "431": "The headers are too large, or too many.",
-    "503": "No version is loaded yet.",
-    "504": "The request timed out.",
-}
 # Of an event stream the schema describes each event; one without a name is a "message".
 _EVENT = {
     "type": "object",
@@ -68,21 +66,32 @@ def describe(
         },
         "paths": {
             **_of_models(labels, kinds),
-            "/healthz": _get("Whether the process is alive", "Health", []),
+            **openai_paths(kinds),
+            **libretranslate_paths(kinds),
+            "/healthz": get("Whether the process is alive", "Health", []),
             "/readyz": {
-                "get": _operation(
+                "get": operation(
                     "Whether requests can be served",
-                    {"200": _json("Health"), "503": _json("Health", "Loading, or stopping.")},
+                    {
+                        "200": json_answer("Health"),
+                        "503": json_answer("Health", "Loading, or stopping."),
+                    },
                 )
             },
-            "/metrics": {"get": _operation("Prometheus metrics", {"200": _text("text/plain")})},
-            "/openapi.json": {
-                "get": _operation("This description", {"200": _content({"type": "object"})})
+            "/metrics": {
+                "get": operation("Prometheus metrics", {"200": text_answer("text/plain")})
             },
-            "/": {"get": _operation("A page to try it", {"200": _text("text/html")})},
+            "/openapi.json": {
+                "get": operation("This description", {"200": content({"type": "object"})})
+            },
+            "/": {"get": operation("A page to try it", {"200": text_answer("text/html")})},
         },
         "components": {
-            "schemas": schemas(options, search, kinds),
+            "schemas": {
+                **schemas(options, search, kinds),
+                **openai_schemas(names),
+                **libretranslate_schemas(),
+            },
             "parameters": _parameters(names, labels),
             **({"securitySchemes": {"key": _KEY}} if options.api_key_file else {}),
         },
@@ -99,13 +108,16 @@ def _summary(kinds: Sequence[Mapping[str, Signature]]) -> str:
 
 def _of_models(labels: Sequence[str], kinds: Sequence[Mapping[str, Signature]]) -> Json:
     """The paths of models, each without and with a version and, if there are any, a label."""
-    bases = {_MODEL: [_ref("model")], _VERSION: [_ref("model"), _ref("version")]}
+    bases = {
+        _MODEL: [parameter_ref("model")],
+        _VERSION: [parameter_ref("model"), parameter_ref("version")],
+    }
     if labels:
-        bases[_LABEL] = [_ref("model"), _ref("label")]
+        bases[_LABEL] = [parameter_ref("model"), parameter_ref("label")]
     operations = {
         ":predict": _predict(),
-        "": _get("Status of the versions", "ModelStatus", ["404", "400"]),
-        "/metadata": _get("Signatures", "Metadata", ["404", "400", "503"]),
+        "": get("Status of the versions", "ModelStatus", ["404", "400"]),
+        "/metadata": get("Signatures", "Metadata", ["404", "400", "503"]),
         **_live(kinds),
     }
     return {
@@ -122,9 +134,7 @@ def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     return {
         **({":stream": {"post": _stream()}} if translates or generates else {}),
         **({":explain": {"post": _explain()}} if translates else {}),
-        "/languages": _get(
-            "Languages that requests may choose", "Languages", ["404", "400", "503"]
-        ),
+        "/languages": get("Languages that requests may choose", "Languages", ["404", "400", "503"]),
         **{
             f":{name}": {"post": _judge(name)}
             for name in get_args(Judgement)
@@ -166,68 +176,24 @@ def _parameters(names: Sequence[str], labels: Sequence[str]) -> Json:
 
 
 def _predict() -> Json:
-    answer = _json("PredictResponse", "One prediction for each instance, or columns of outputs.")
-    return {"post": _post("Runs a signature", "PredictRequest", answer)}
+    answer = json_answer(
+        "PredictResponse", "One prediction for each instance, or columns of outputs."
+    )
+    return {"post": post("Runs a signature", "PredictRequest", answer)}
 
 
 def _stream() -> Json:
-    events = _content(
+    events = content(
         _EVENT, "text/event-stream", 'Events with {"piece"}; at last `done` or `error`.'
     )
-    return _post("Streams an answer as it is generated", "StreamRequest", events)
+    return post("Streams an answer as it is generated", "StreamRequest", events)
 
 
 def _judge(name: str) -> Json:
     what = {"classify": "Labels of examples", "regress": "Numbers of examples"}
-    answer = _json(f"{name.title()}Response", "A result for each example.")
-    return _post(what[name], "ExamplesRequest", answer)
+    answer = json_answer(f"{name.title()}Response", "A result for each example.")
+    return post(what[name], "ExamplesRequest", answer)
 
 
 def _explain() -> Json:
-    return _post("Best translations with attention", "ExplainRequest", _json("Explanation"))
-
-
-def _post(summary: str, request: str, answer: Json) -> Json:
-    operation = _operation(summary, {"200": answer, **_errors(list(_ERRORS))})
-    return {
-        **operation,
-        "parameters": [_ref("timeout")],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": _schema(request)}},
-        },
-    }
-
-
-def _get(summary: str, schema: str, codes: list[str]) -> Json:
-    return {"get": _operation(summary, {"200": _json(schema), **_errors(codes)})}
-
-
-def _operation(summary: str, responses: Json) -> Json:
-    return {"summary": summary, "responses": responses}
-
-
-def _errors(codes: list[str]) -> Json:
-    return {code: _json("Error", _ERRORS[code]) for code in codes}
-
-
-def _json(schema: str, description: str = "The answer.") -> Json:
-    return _content(_schema(schema), description=description)
-
-
-def _text(media_type: str, description: str = "The answer.") -> Json:
-    return _content({"type": "string"}, media_type, description)
-
-
-def _content(
-    schema: Json, media_type: str = "application/json", description: str = "The answer."
-) -> Json:
-    return {"description": description, "content": {media_type: {"schema": schema}}}
-
-
-def _schema(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _ref(name: str) -> Json:
-    return {"$ref": f"#/components/parameters/{name}"}
+    return post("Best translations with attention", "ExplainRequest", json_answer("Explanation"))

@@ -18,14 +18,14 @@ from keras_transformer.serving.http.openai.generation import (
 from keras_transformer.serving.http.openai.search_fields import (
     MOST_TEXTS,
     MOST_TOKENS,
-    NEUTRAL,
+    SEARCH_NEUTRAL,
     SILENT,
     read_search,
 )
 from keras_transformer.serving.http.openai.streams import streamed
 
-_NEUTRAL: dict[str, tuple[Any, ...]] = {
-    **NEUTRAL,
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    **SEARCH_NEUTRAL,
     "tools": ([],),
     "tool_choice": ("none", "auto"),
     "functions": ([],),
@@ -64,7 +64,7 @@ async def chat(asked: Asked) -> Response:
     most = fields.integer("max_tokens", least=1, most=MOST_TOKENS)
     most = fields.integer("max_completion_tokens", most, least=1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most))
-    fields.finish(SILENT, _NEUTRAL)
+    fields.finish(SILENT, NEUTRAL)
     generation = Generation(
         asked,
         "chat/completions",

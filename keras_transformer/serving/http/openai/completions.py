@@ -18,13 +18,13 @@ from keras_transformer.serving.http.openai.generation import (
 from keras_transformer.serving.http.openai.search_fields import (
     MOST_TEXTS,
     MOST_TOKENS,
-    NEUTRAL,
+    SEARCH_NEUTRAL,
     SILENT,
     read_search,
 )
 from keras_transformer.serving.http.openai.streams import streamed
 
-_NEUTRAL = {**NEUTRAL, "suffix": ("",), "best_of": (1,)}
+NEUTRAL = {**SEARCH_NEUTRAL, "suffix": ("",), "best_of": (1,)}
 # What OpenAI's server takes where a request names none.
 _TOKENS = 16
 
@@ -38,7 +38,7 @@ async def complete(asked: Asked) -> Response:
     streams, has_usage = read_streaming(fields)
     most = fields.integer("max_tokens", _TOKENS, least=1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most))
-    fields.finish(SILENT, _NEUTRAL)
+    fields.finish(SILENT, NEUTRAL)
 
     def read() -> list[Prompt]:
         is_text = isinstance(prompts[0], str)

@@ -58,10 +58,12 @@ class Asked:
 
 
 # What answers each path, by the signatures of which a model has one.
-_PATHS = {
+PATHS = {
     "/v1/completions": {"generate"},
+    "/v1/chat/completions": {"generate"},
     "/v1/embeddings": {"embed"},
     "/v1/rerank": {"regress_pairs"},
+    "/v2/rerank": {"regress_pairs"},
     "/v1/translations": {"translate_ids"},
 }
 Answer = Callable[[Asked], Awaitable[Response]]
@@ -97,7 +99,7 @@ def cannot(loaded: LoadedVersion, what: str) -> ServingError:
         loaded: The model.
         what: What models of its kind do not do.
     """
-    known = [path for path, names in _PATHS.items() if names & set(loaded.model.signatures)]
+    known = [path for path, names in PATHS.items() if names & set(loaded.model.signatures)]
     return refusal(
         f"models such as {loaded.name} {what}: it answers {', '.join(known)} and "
         f"/v1/models/{loaded.name}:predict.",

@@ -104,7 +104,7 @@ class Fields:
             ServingError: Another field is left; the message names it.
         """
         for name, value in self._left.items():
-            if name in silent or any(value == one for one in neutral.get(name, ())):
+            if name in silent or any(_is_same(value, one) for one in neutral.get(name, ())):
                 continue
             if name in neutral:
                 raise refusal(f"{name} is not supported here: leave it out.", name)
@@ -124,6 +124,11 @@ def checked_text(name: str, value: Any) -> str:
     except UnicodeEncodeError as error:
         raise refusal(f"{name} has half a surrogate pair.", name) from error
     return value
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    # To Python, true is 1.
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def wrong(name: str, expected: str, value: Any) -> ServingError:

@@ -15,7 +15,7 @@ from keras_transformer.serving.models.served import Reading
 from keras_transformer.understanding.results import best_first
 
 _PAIRS = "regress_pairs"
-_NEUTRAL: dict[str, tuple[Any, ...]] = {
+NEUTRAL: dict[str, tuple[Any, ...]] = {
     "rank_fields": (["text"],),
     "max_chunks_per_doc": (),
     "max_tokens_per_doc": (),
@@ -33,7 +33,7 @@ async def rerank(asked: Asked) -> Response:
     documents = _read_documents(fields)
     top = fields.integer("top_n", len(documents), least=1, most=2**31)
     has_documents = fields.flag("return_documents")
-    fields.finish(SILENT, _NEUTRAL)
+    fields.finish(SILENT, NEUTRAL)
     signature = model.signatures[_PAIRS]
     first, second = (spec.name for spec in signature.inputs)
     inputs = {first: strings([query] * len(documents)), second: strings(documents)}

@@ -10,7 +10,7 @@ SILENT = (
     *("prompt_cache_retention", "prompt_cache_options"),
 )
 # Not supported, with the values that ask for nothing.
-NEUTRAL: dict[str, tuple[Any, ...]] = {
+SEARCH_NEUTRAL: dict[str, tuple[Any, ...]] = {
     "frequency_penalty": (0,),
     "presence_penalty": (0,),
     "logit_bias": ({},),

@@ -93,7 +93,7 @@ class _LibreTranslate:
     async def languages(self, request: Request) -> Response:
         """Lists the languages, each with those that it can be translated into."""
         with self._service.refusals("rest", UNKNOWN):
-            await self._read(request)
+            await self._check_key(request)
             found = self._directions.all()
         return JsonResponse(
             [
@@ -111,7 +111,7 @@ class _LibreTranslate:
     async def settings(self, request: Request) -> Response:
         """Tells what a client's page may offer."""
         with self._service.refusals("rest", UNKNOWN):
-            await self._read(request)
+            await self._check_key(request)
             found = self._directions.all()
         source, targets = next(iter(found.items()), (AUTO, [AUTO]))
         return JsonResponse(
@@ -129,6 +129,10 @@ class _LibreTranslate:
                 "supportedFilesFormat": [],
             }
         )
+
+    async def _check_key(self, request: Request) -> None:
+        if self._keys is not None:
+            await self._read(request)
 
     async def _read(self, request: Request) -> Fields:
         """Returns the fields of a body, a form or JSON, once its key was checked."""
