@@ -73,7 +73,10 @@ class ResultWriter:
     def texts(self, request: Request, results: Sequence[Sequence[Found]]) -> list[list[str]]:
         """Returns the translations of each text, best first."""
         joined = self._joined(request, results)
-        return [[one.text for one in found if one.score > LOWEST] for found in joined]
+        return [
+            [best.text, *(one.text for one in others if one.score > LOWEST)]
+            for best, *others in joined
+        ]
 
     def _best(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:
         best = [found[0] for found in self._joined(request, [found[:1] for found in results])]

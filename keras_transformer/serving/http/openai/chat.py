@@ -1,5 +1,6 @@
 """OpenAI's completions of chats, by the model's chat template."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from starlette.responses import Response
@@ -52,7 +53,7 @@ _EMPTY: dict[str, tuple[Any, ...]] = {
 }
 
 
-async def chat(asked: Asked) -> Response:
+def chat(asked: Asked) -> Awaitable[Response]:
     """Answers `POST /v1/chat/completions`."""
     completions, fields = completing(asked), asked.fields
     messages = _read_messages(fields)
@@ -74,16 +75,23 @@ async def chat(asked: Asked) -> Response:
         lambda: [completions.of_chat(messages, variables)],
         [message["content"] for message in messages],
     )
-    if streams:
-        chunks = chunked(
-            generation,
-            asked.head("chatcmpl", "chat.completion.chunk"),
-            lambda index: {"delta": {"role": "assistant", "content": ""}},
-            lambda piece: {"delta": {"content": piece}},
-            {"delta": {}},
-            has_usage,
-        )
-        return await streamed(asked, chunks)
+    return _stream(generation, has_usage) if streams else _answer(generation)
+
+
+async def _stream(generation: Generation, has_usage: bool) -> Response:
+    asked = generation.asked
+    chunks = chunked(
+        generation,
+        asked.head("chatcmpl", "chat.completion.chunk"),
+        lambda index: {"delta": {"role": "assistant", "content": ""}},
+        lambda piece: {"delta": {"content": piece}},
+        {"delta": {}},
+        has_usage,
+    )
+    return await streamed(asked, chunks)
+
+
+async def _answer(generation: Generation) -> Response:
     found = await generation.results()
     choices = [
         {
@@ -95,7 +103,7 @@ async def chat(asked: Asked) -> Response:
         for index, (best, ending) in enumerate(found)
     ]
     usage = generation.usage([ending for _, ending in found])
-    head = asked.head("chatcmpl", "chat.completion")
+    head = generation.asked.head("chatcmpl", "chat.completion")
     return JsonResponse({**head, "choices": choices, "usage": usage})
 
 
@@ -113,7 +121,7 @@ def _read_message(name: str, given: Any) -> dict[str, str]:
     role = within.required("role")
     if role in ("tool", "function"):
         raise refusal(f"{name} is the answer of a tool: tools are not supported.", name)
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         raise wrong(f"{name}.role", " or ".join(_ROLES), role)
     found = {"role": _ROLES[role], "content": _read_content(f"{name}.content", within)}
     if "name" in within:

@@ -1,5 +1,6 @@
 """OpenAI's completions of prompts."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from starlette.responses import Response
@@ -29,7 +30,7 @@ NEUTRAL = {**SEARCH_NEUTRAL, "suffix": ("",), "best_of": (1,)}
 _TOKENS = 16
 
 
-async def complete(asked: Asked) -> Response:
+def complete(asked: Asked) -> Awaitable[Response]:
     """Answers `POST /v1/completions`."""
     completions, fields = completing(asked), asked.fields
     prompts = _read_prompts(fields)
@@ -47,24 +48,29 @@ async def complete(asked: Asked) -> Response:
     texts = [prompt for prompt in prompts if isinstance(prompt, str)]
     generation = Generation(asked, "completions", completions, options, count, read, texts)
     head = asked.head("cmpl", "text_completion")
+    return (
+        _stream(generation, head, echo, has_usage) if streams else _answer(generation, head, echo)
+    )
 
-    def lead(index: int) -> str:
-        return generation.prompts[index // count].text if echo else ""
 
-    if streams:
+async def _stream(
+    generation: Generation, head: dict[str, Any], echo: bool, has_usage: bool
+) -> Response:
+    def begin(index: int) -> dict[str, Any]:
+        return {"text": generation.prompt_of(index).text} if echo else {}
 
-        def begin(index: int) -> dict[str, Any]:
-            return {"text": lead(index)} if echo else {}
+    chunks = chunked(
+        generation, head, begin, lambda piece: {"text": piece}, {"text": ""}, has_usage
+    )
+    return await streamed(generation.asked, chunks)
 
-        chunks = chunked(
-            generation, head, begin, lambda piece: {"text": piece}, {"text": ""}, has_usage
-        )
-        return await streamed(asked, chunks)
+
+async def _answer(generation: Generation, head: dict[str, Any], echo: bool) -> Response:
     found = await generation.results()
     choices = [
         {
             "index": index,
-            "text": lead(index) + best.text,
+            "text": (generation.prompt_of(index).text if echo else "") + best.text,
             "logprobs": None,
             "finish_reason": finish_reason(ending),
         }

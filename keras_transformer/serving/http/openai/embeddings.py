@@ -1,25 +1,28 @@
 """OpenAI's embeddings, of encoders."""
 
 import base64
+from collections.abc import Awaitable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from starlette.responses import Response
 
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked, cannot
-from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
+from keras_transformer.serving.http.openai.fields import Fields
 from keras_transformer.serving.http.openai.search_fields import SILENT
+from keras_transformer.serving.models.inputs import texts_of
 from keras_transformer.serving.models.outputs import strings
-from keras_transformer.serving.models.rows import Request
+from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Reading
 
 _EMBED, _WITH_PROMPT = "embed", "embed_with_prompt"
 
 
-async def embed(asked: Asked) -> Response:
+def embed(asked: Asked) -> Awaitable[Response]:
     """Answers `POST /v1/embeddings`."""
     model, fields = asked.loaded.model, asked.fields
     if not isinstance(model, Reading) or _EMBED not in model.signatures:
@@ -35,6 +38,20 @@ async def embed(asked: Asked) -> Response:
             raise refusal("the model has no prompts: leave prompt_name out.", "prompt_name")
         signature = model.signatures[_WITH_PROMPT]
         inputs["prompt_name"] = strings([prompt] * len(texts))
+    width = signature.outputs[0].shape[1]
+    if size is not None and width is not None and size > width:
+        raise refusal(f"dimensions must be at most {width}, got {size}.", "dimensions")
+    return _answer(asked, model, signature, inputs, size, form == "base64")
+
+
+async def _answer(
+    asked: Asked,
+    model: Reading,
+    signature: Signature,
+    inputs: Arrays,
+    size: int | None,
+    in_base64: bool,
+) -> Response:
     tokens = 0
 
     def read() -> Request:
@@ -48,7 +65,7 @@ async def embed(asked: Asked) -> Response:
         "embeddings",
         read,
         model.run(signature),
-        texts=texts,
+        texts=texts_of(inputs, "text"),
         timeout=asked.timeout,
         waiting=asked.waiting,
     )
@@ -57,7 +74,7 @@ async def embed(asked: Asked) -> Response:
         {
             "object": "embedding",
             "index": index,
-            "embedding": _in_base64(vector) if form == "base64" else vector.tolist(),
+            "embedding": _in_base64(vector) if in_base64 else vector.tolist(),
         }
         for index, vector in enumerate(vectors)
     ]
@@ -68,26 +85,20 @@ async def embed(asked: Asked) -> Response:
 
 
 def _read_input(fields: Fields) -> list[str]:
-    given = fields.required("input")
-    rows: Any = [given] if isinstance(given, str) else given
-    if not isinstance(rows, list) or not rows:
-        raise wrong("input", "a string or a list of strings", given)
-    if any(isinstance(one, int | list) for one in rows):
+    given = fields.peek("input")
+    if isinstance(given, list) and any(isinstance(one, int | list) for one in given):
         raise refusal(
             "input holds ids of tokens, which are those of OpenAI's models in most clients: give "
             "texts (LangChain's OpenAIEmbeddings does with check_embedding_ctx_length=False).",
             "input",
         )
-    return [checked_text("input", one) for one in rows]
+    return fields.texts("input")
 
 
 def _shortened(vectors: npt.NDArray[Any], size: int | None) -> npt.NDArray[Any]:
     """Returns the first numbers of vectors, which have the length 1 then."""
-    width = vectors.shape[1]
-    if size is None or size == width:
+    if size is None or size == vectors.shape[1]:
         return vectors
-    if size > width:
-        raise refusal(f"dimensions must be at most {width}, got {size}.", "dimensions")
     short = vectors[:, :size]
     return short / np.maximum(np.linalg.norm(short, axis=1, keepdims=True), 1e-12)
 

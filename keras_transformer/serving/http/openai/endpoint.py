@@ -77,7 +77,7 @@ def endpoint(
     Args:
         service: What answers.
         bodies: What reads requests.
-        answer: Answers one.
+        answer: Reads one and returns what answers it.
     """
 
     async def respond(request: Request) -> Response:
@@ -87,7 +87,8 @@ def endpoint(
             name = fields.text("model")
         with service.refusals("rest", name or ""):
             loaded = find_model(service, name)
-        return await answer(Asked(service, request, fields, loaded, timeout))
+            answering = answer(Asked(service, request, fields, loaded, timeout))
+        return await answering
 
     return respond
 

@@ -25,6 +25,10 @@ class Fields:
         """Tells whether a field is given and was not taken yet."""
         return name in self._left
 
+    def peek(self, name: str) -> Any:
+        """Returns a field's value, which is still to be taken; None if it is left out."""
+        return self._left.get(name)
+
     def take(self, name: str, default: Any = None) -> Any:
         """Returns a field's value as it is."""
         return self._left.pop(name, default)
@@ -83,7 +87,7 @@ class Fields:
     def choice(self, name: str, choices: Collection[str], default: str) -> str:
         """Returns one of several strings."""
         value = self.take(name, default)
-        if value not in choices or not isinstance(value, str):
+        if not isinstance(value, str) or value not in choices:
             raise wrong(name, " or ".join(map(repr, choices)), value)
         return value
 
@@ -91,6 +95,18 @@ class Fields:
         """Returns a string, or a list of strings, as a list; none if it is left out."""
         value = self.take(name, [])
         rows = value if isinstance(value, list) else [value]
+        return [checked_text(name, one) for one in rows]
+
+    def texts(self, name: str) -> list[str]:
+        """Returns a string, or several in a list, as a list.
+
+        Raises:
+            ServingError: There is none, or something else.
+        """
+        given = self.required(name)
+        rows = [given] if isinstance(given, str) else given
+        if not isinstance(rows, list) or not rows:
+            raise wrong(name, "a string or a list of strings", given)
         return [checked_text(name, one) for one in rows]
 
     def finish(self, silent: Collection[str], neutral: Mapping[str, Collection[Any]]) -> None:

@@ -70,6 +70,10 @@ class Generation:
             async for piece in pieces:
                 yield piece
 
+    def prompt_of(self, place: int) -> Prompt:
+        """Returns the prompt of the text at a place."""
+        return self.prompts[place // self.count]
+
     def usage(self, endings: Sequence[Ending]) -> dict[str, int]:
         """Returns the numbers of tokens, the first of a prompt and the end token included."""
         read = sum(len(prompt) for prompt in self.prompts)

@@ -1,6 +1,7 @@
 """Reranking in the form of Cohere's and Jina's APIs, by cross-encoders."""
 
 import math
+from collections.abc import Awaitable
 from typing import Any
 
 from starlette.responses import Response
@@ -24,7 +25,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 }
 
 
-async def rerank(asked: Asked) -> Response:
+def rerank(asked: Asked) -> Awaitable[Response]:
     """Answers `POST /v1/rerank` and `/v2/rerank`."""
     model, fields = asked.loaded.model, asked.fields
     if not isinstance(model, Reading) or _PAIRS not in model.signatures:
@@ -34,6 +35,17 @@ async def rerank(asked: Asked) -> Response:
     top = fields.integer("top_n", len(documents), least=1, most=2**31)
     has_documents = fields.flag("return_documents")
     fields.finish(SILENT, NEUTRAL)
+    return _answer(asked, model, query, documents, top, has_documents)
+
+
+async def _answer(
+    asked: Asked,
+    model: Reading,
+    query: str,
+    documents: list[str],
+    top: int,
+    has_documents: bool,
+) -> Response:
     signature = model.signatures[_PAIRS]
     first, second = (spec.name for spec in signature.inputs)
     inputs = {first: strings([query] * len(documents)), second: strings(documents)}

@@ -4,16 +4,15 @@ OpenAI has no such path. It takes the fields `target_language` and `source_langu
 proposal of `/v1/translations` has, and answers as embeddings are answered, a text for each input.
 """
 
-from typing import Any
+from collections.abc import Awaitable
 
 from starlette.responses import Response
 
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Answer, Asked, cannot
-from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
 from keras_transformer.serving.http.openai.search_fields import SILENT
-from keras_transformer.serving.http.translators.directions import Directions
+from keras_transformer.serving.http.translators.directions import Direction, Directions
 from keras_transformer.serving.http.translators.translating import FORMATS, translate
 from keras_transformer.serving.models.served import Translating
 
@@ -21,46 +20,42 @@ from keras_transformer.serving.models.served import Translating
 def translations(directions: Directions) -> Answer:
     """Returns what answers `POST /v1/translations`."""
 
-    async def answer(asked: Asked) -> Response:
+    def answer(asked: Asked) -> Awaitable[Response]:
         model = asked.loaded.model
         if not isinstance(model, Translating):
             raise cannot(asked.loaded, "do not translate")
         fields = asked.fields
-        texts = _read_input(fields)
+        texts = fields.texts("input")
         source, target = (fields.text(f"{side}_language", "") for side in ("source", "target"))
         form = fields.choice("format", FORMATS, "text")
         fields.finish(SILENT, {"stream": (False,), "n": (1,)})
         direction = directions.of(asked.loaded, model, source, target)
         if isinstance(direction, str):
             raise refusal(direction)
-        found = await translate(
-            asked.service,
-            direction,
-            texts,
-            form=form,
-            name="translations",
-            timeout=asked.timeout,
-            waiting=asked.waiting,
-        )
-        data = [
-            {"object": "translation", "index": index, "text": text}
-            for index, [text] in enumerate(found.texts)
-        ]
-        usage = {
-            "prompt_tokens": found.read,
-            "completion_tokens": found.written,
-            "total_tokens": found.read + found.written,
-        }
-        return JsonResponse(
-            {"object": "list", "data": data, "model": asked.loaded.name, "usage": usage}
-        )
+        return _answer(asked, direction, texts, form)
 
     return answer
 
 
-def _read_input(fields: Fields) -> list[str]:
-    given = fields.required("input")
-    rows: Any = [given] if isinstance(given, str) else given
-    if not isinstance(rows, list) or not rows:
-        raise wrong("input", "a string or a list of strings", given)
-    return [checked_text("input", one) for one in rows]
+async def _answer(asked: Asked, direction: Direction, texts: list[str], form: str) -> Response:
+    found = await translate(
+        asked.service,
+        direction,
+        texts,
+        form=form,
+        name="translations",
+        timeout=asked.timeout,
+        waiting=asked.waiting,
+    )
+    data = [
+        {"object": "translation", "index": index, "text": text}
+        for index, [text] in enumerate(found.texts)
+    ]
+    usage = {
+        "prompt_tokens": found.read,
+        "completion_tokens": found.written,
+        "total_tokens": found.read + found.written,
+    }
+    return JsonResponse(
+        {"object": "list", "data": data, "model": asked.loaded.name, "usage": usage}
+    )

@@ -66,7 +66,8 @@ class _LibreTranslate:
         with self._service.refusals("rest", UNKNOWN):
             timeout = read_timeout(request.scope)
             fields = await self._read(request)
-            texts, is_one = _read_texts(fields.required("q"))
+            is_one = not isinstance(fields.peek("q"), list)
+            texts = fields.texts("q")
             source = checked_text("source", fields.required("source"))
             target = checked_text("target", fields.required("target"))
             form = fields.choice("format", FORMATS, "text")
@@ -163,15 +164,6 @@ def _read_form(body: bytes) -> dict[str, Any]:
         several = [*before, value] if isinstance(before, list) else [before, value]
         found[name] = value if before is None else several
     return found
-
-
-def _read_texts(given: Any) -> tuple[list[str], bool]:
-    """Returns the texts, and whether there was one by itself."""
-    is_one = not isinstance(given, list)
-    rows = [given] if is_one else given
-    if not rows:
-        raise wrong("q", "a text or a list of texts", given)
-    return [checked_text("q", one) for one in rows], is_one
 
 
 def _read_count(given: Any) -> int:

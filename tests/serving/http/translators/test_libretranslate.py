@@ -73,7 +73,7 @@ def test_settings_name_what_a_page_may_offer(server: Any) -> None:
     ("given", "message"),
     [
         ({"q": None}, "the field 'q' is missing"),
-        ({"q": []}, "a list of texts"),
+        ({"q": []}, "a list of strings"),
         ({"q": [1]}, "q must be a string, got 1"),
         ({"source": "de"}, "demo translates from en to es, not 'de'"),
         ({"format": "docx"}, "'text' or 'html', got 'docx'"),
