@@ -14,6 +14,7 @@ from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.runtime.engine import DecodedRows, DecoderEngine
 from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
+from keras_transformer.runtime.loop.requests import Ids, Values
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
@@ -77,6 +78,29 @@ class OnnxGenerationEngine(DecoderEngine):
             RuntimeError: The engine is closed.
         """
         return self._stream(self._checked([prompt], options, starts=starts))
+
+    def token_scores(
+        self, prompt: Sequence[int], tokens: Sequence[int], count: int, starts: Sequence[int] = ()
+    ) -> tuple[Values, Ids, Values]:
+        """Returns log-probabilities of tokens that follow a prompt, step by step as they are found.
+
+        Args:
+            prompt: Ids of the prompt.
+            tokens: The ids that follow it.
+            count: How many of the most probable tokens to name for each.
+            starts: As for `search`.
+
+        Returns:
+            The log-probability of each, float32 `(tokens,)`, in nats; and the most probable ids in
+            its place, int32 `(tokens, count)`, with theirs.
+
+        Raises:
+            ValueError: They do not fit the model.
+            RuntimeError: The engine is closed.
+        """
+        check_texts_fit(self.config, [[*prompt, *tokens]])
+        options = SearchOptions(max_length=max(1, len(tokens)), min_length=0)
+        return self._token_scores(self._checked([prompt], options, starts=starts), tokens, count)
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`.

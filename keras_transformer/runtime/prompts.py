@@ -43,6 +43,21 @@ class Ending:
     tokens: int
 
 
+@dataclass(frozen=True)
+class TokenScore:
+    """A token of a text and how probable it is there.
+
+    Attributes:
+        text: The token as it is spelled in the text.
+        log_probability: Its log-probability in nats; None for the first, which nothing precedes.
+        best: The most probable tokens in its place, as they are spelled, with theirs.
+    """
+
+    text: str
+    log_probability: float | None
+    best: Sequence[tuple[str, float]] = ()
+
+
 class PromptContinuer:
     """Continues prompts, in any number and order.
 
@@ -119,6 +134,31 @@ class PromptContinuer:
             return iter([*filter(None, [best.text]), ending])
         tokens = self._engine.stream(prompt.ids[1:], chosen, starts=[prompt.ids[0]])
         return self._pieces(prompt, chosen, tokens)
+
+    def scores(
+        self, prompt: Prompt, ids: Sequence[int], count: int, with_prompt: bool = False
+    ) -> list[TokenScore]:
+        """Returns how probable each token behind a prompt is, found step by step.
+
+        Args:
+            prompt: The prompt.
+            ids: The tokens.
+            count: How many of the most probable tokens to name in each place.
+            with_prompt: Whether those of the prompt's own text come before them.
+        """
+        first, *rest = prompt.ids
+        read, tokens = ([], [*rest, *ids]) if with_prompt else (rest, list(ids))
+        own, best, values = self._engine.token_scores(read, tokens, count, [first])
+        spell = self._text_ids.spellings
+        found = [
+            TokenScore(text, float(value), [*zip(spell(row), tops.tolist(), strict=True)])
+            for text, value, row, tops in zip(
+                spell(tokens), own, best.tolist(), values, strict=True
+            )
+        ]
+        if with_prompt and (text := spell([first])[0]):
+            found.insert(0, TokenScore(text, None))
+        return found
 
     def _pieces(
         self, prompt: Prompt, options: SearchOptions, tokens: Iterator[int]

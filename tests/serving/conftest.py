@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import json
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.translation.by_sentence import SentenceTranslator
 
 MODEL = "demo"
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 _START_SECONDS = 60
 
 
@@ -252,3 +254,25 @@ def serve(family_artefact: Callable[[Any], Path], start: Callable[..., Any]) -> 
         return start(family_artefact(head), search, max_source_length=18, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def chat_artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama with a chat template, imported and exported."""
+    from keras_transformer.export import export_run
+    from keras_transformer.training.transfer.import_run import import_run
+
+    reference = json.loads((FIXTURES / "chats" / "reference.json").read_text("utf-8"))
+    folder = tmp_path_factory.mktemp("chat")
+    shutil.copytree(FIXTURES / "stacks" / "llama3", folder / "theirs")
+    file = folder / "theirs" / "tokenizer_config.json"
+    config = json.loads(file.read_text("utf-8"))
+    config["chat_template"] = [
+        {"name": "tool_use", "template": "{{ raise_exception('no tools') }}"},
+        {"name": "default", "template": reference["templates"]["llama"]},
+    ]
+    file.write_text(json.dumps(config), "utf-8")
+    generation = folder / "theirs" / "generation_config.json"
+    generation.write_text(json.dumps({"eos_token_id": [341, 342]}), "utf-8")
+    run = import_run(folder / "theirs", folder / "run")
+    return export_run(run, folder / "chatting")

@@ -1,26 +1,34 @@
-"""docs/serving.md: its curl commands are answered by the server that stands before them."""
+"""docs/serving.md and docs/openai.md: their curl commands and programs are answered by the server
+that stands before them.
+"""
 
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2].joinpath("docs", "serving.md").read_text("utf-8")
-OURS = PAGE[: PAGE.index("## TensorFlow Serving")]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+OURS = (DOCS / "serving.md").read_text("utf-8").partition("## TensorFlow Serving")[0]
+CLIENTS = (DOCS / "openai.md").read_text("utf-8")
 SERVE = "keras-transformer serve "
+# What programs of OURS connect to is gRPC, which other tests ask.
+BLOCKS = {OURS: "bash", CLIENTS: "bash|python"}
 
 
-def sessions() -> dict[str, list[str]]:
-    """Each `serve` of the page, and the requests between it and the next one."""
+def sessions(page: str) -> dict[str, list[str]]:
+    """Each `serve` of a page, and the requests between it and the next one."""
     found: dict[str, list[str]] = {}
-    for block in re.findall(r"```bash\n(.*?)```", OURS, flags=re.DOTALL):
+    for kind, block in re.findall(rf"```({BLOCKS[page]})\n(.*?)```", page, flags=re.DOTALL):
+        if kind == "python":
+            found[list(found)[-1]].append(block)
+            continue
         for command in block.replace("\\\n", " ").splitlines():
             if command.startswith(SERVE):
                 found[command] = []
@@ -31,7 +39,7 @@ def sessions() -> dict[str, list[str]]:
 
 @pytest.fixture
 def _folders(exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The models and the file of models that the page speaks of."""
+    """The models and the file of models that the page of our server speaks of."""
     for version in ("demo/1", "demo/2", "english-spanish/1", "english-spanish/2", "back/1"):
         shutil.copytree(exported.path, tmp_path / "exported" / version)
     [config] = re.findall(r"```textproto\n(.*?)```", OURS, flags=re.DOTALL)
@@ -57,17 +65,50 @@ def serving(command: str) -> Iterator[str]:
             process.terminate()
 
 
+def check(requests: list[str], address: str) -> None:
+    """Sends requests, each a curl command or a program, to a server in place of the page's."""
+    assert requests
+    for request in requests:
+        request = request.replace("http://localhost:8501", address)
+        run = [sys.executable, "-c", request]
+        if "curl " in request:
+            request = request.replace("curl ", "curl --silent --show-error --fail-with-body ")
+            run = ["bash", "-c", request]
+        result = subprocess.run(run, capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0, (request, result.stdout, result.stderr)
+        assert result.stdout and '"error"' not in result.stdout
+
+
 @pytest.mark.usefixtures("_folders")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-@pytest.mark.parametrize(("serve", "requests"), sessions().items())
+@pytest.mark.parametrize(("serve", "requests"), sessions(OURS).items())
 def test_curl_is_answered(serve: str, requests: list[str]) -> None:
-    assert requests
     with serving(serve) as address:
-        for request in requests:
-            request = request.replace("http://localhost:8501", address)
-            request = request.replace("curl ", "curl --silent --show-error --fail-with-body ")
-            result = subprocess.run(
-                ["bash", "-c", request], capture_output=True, text=True, timeout=60
-            )
-            assert result.returncode == 0, (request, result.stdout, result.stderr)
-            assert result.stdout and '"error"' not in result.stdout
+        check(requests, address)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize(("serve", "requests"), sessions(CLIENTS).items())
+def test_stock_clients_are_answered(
+    serve: str,
+    requests: list[str],
+    family_artefact: Callable[[Any], Path],
+    chat_artefact: Path,
+    exported: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for client in ("openai", "libretranslatepy"):
+        pytest.importorskip(client, reason=f"the package {client} is not installed")
+    models: dict[str, Callable[[], Path]] = {
+        "qwen": lambda: family_artefact("decoder"),
+        "chatting": lambda: chat_artefact,
+        "minilm": lambda: family_artefact("embedding"),
+        "reranker": lambda: family_artefact("regression"),
+        "demo": lambda: exported.path,
+    }
+    [name] = re.findall(r"exported/(\w+)", serve)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(models[name](), tmp_path / "exported" / name)
+    with serving(serve) as address:
+        check(requests, address)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from keras_transformer.generation.chat_template import ChatTemplate
-from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer
+from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer, TokenScore
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.errors import refusal
 
@@ -15,18 +15,46 @@ from keras_transformer.serving.errors import refusal
 _OF_SAMPLES = ("temperature", "top_k", "top_p")
 
 
+class Scored(NamedTuple):
+    """Which tokens' probabilities are wanted beside a text.
+
+    Attributes:
+        best: How many of the most probable tokens are named in each place.
+        with_prompt: Whether the prompt's own tokens count.
+    """
+
+    best: int
+    with_prompt: bool = False
+
+
 class CompletionRow(NamedTuple):
     """A prompt and its search.
 
     Attributes:
         prompt: The prompt.
-        max_length: Most new tokens, the end token included.
+        max_length: Most new tokens, the end token included; 0 for none.
         options: The search.
+        scored: Which probabilities are wanted; None for none.
     """
 
     prompt: Prompt
     max_length: int
     options: SearchOptions
+    scored: Scored | None = None
+
+
+class Completion(NamedTuple):
+    """A text that goes on from a prompt.
+
+    Attributes:
+        text: The text, without the prompt.
+        ending: How it ended.
+        scores: The tokens with their probabilities; empty if none are wanted.
+    """
+
+    text: str
+    ending: Ending
+    scores: Sequence[TokenScore] = ()
 
 
 class Completions:
@@ -125,30 +153,48 @@ class Completions:
             raise refusal(str(error)) from error
 
     def rows(
-        self, prompts: Sequence[Prompt], options: SearchOptions, count: int
+        self,
+        prompts: Sequence[Prompt],
+        options: SearchOptions,
+        count: int,
+        scored: Scored | None = None,
+        writes: bool = True,
     ) -> list[CompletionRow]:
-        """Returns `count` rows of each prompt side by side.
+        """Returns `count` rows of each prompt side by side, of which none writes unless `writes`.
 
         With a seed each is drawn by itself, at its place, so that its text depends on nothing else.
         """
         found = []
         for place, prompt in enumerate(one for one in prompts for _ in range(count)):
             own = options if options.seed is None else replace(options, first_place=place)
-            found.append(CompletionRow(prompt, own.max_length, own))
+            found.append(CompletionRow(prompt, own.max_length if writes else 0, own, scored))
         return found
 
-    def run(self, rows: Sequence[CompletionRow]) -> list[tuple[Hypothesis, Ending]]:
-        """Returns each row's text and how it ended."""
+    def run(self, rows: Sequence[CompletionRow]) -> list[Completion]:
+        """Returns each row's text."""
         groups: dict[Any, list[int]] = {}
         for place, row in enumerate(rows):
             alone = place if row.options.seed is not None else None
-            groups.setdefault((row.options, alone), []).append(place)
-        found: dict[int, tuple[Hypothesis, Ending]] = {}
+            if row.max_length:
+                groups.setdefault((row.options, alone), []).append(place)
+        nothing = Hypothesis("", [], 0.0, 0.0), Ending("length", 0)
+        found = dict.fromkeys(range(len(rows)), nothing)
         for places in groups.values():
             prompts = [rows[place].prompt for place in places]
             results = self._continuer.search(prompts, rows[places[0]].options)
             found.update(zip(places, results, strict=True))
-        return [found[place] for place in range(len(rows))]
+        return [self._completion(row, *found[place]) for place, row in enumerate(rows)]
+
+    def _completion(self, row: CompletionRow, best: Hypothesis, ending: Ending) -> Completion:
+        if row.scored is None:
+            return Completion(best.text, ending)
+        count, with_prompt = row.scored
+        scores = self._continuer.scores(row.prompt, best.ids, count, with_prompt)
+        if ending.reason == "stop":
+            # A stop, and what belongs to it, is no part of the text.
+            length = len(best.text) + (len(row.prompt.text) if with_prompt else 0)
+            scores = _up_to(scores, length)
+        return Completion(best.text, ending, scores)
 
     def stream(self, row: CompletionRow, emit: Callable[[str | Ending], bool]) -> None:
         """Emits a row's pieces, and at last its `Ending`, until `emit` returns False.
@@ -169,3 +215,14 @@ class Completions:
                     param,
                 )
         return list(prompts)
+
+
+def _up_to(scores: Sequence[TokenScore], length: int) -> list[TokenScore]:
+    """Returns the tokens that begin within the first `length` characters of a text."""
+    kept, written = [], 0
+    for one in scores:
+        if written >= length:
+            break
+        kept.append(one)
+        written += len(one.text)
+    return kept

@@ -6,6 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.families.completions import Scored
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
@@ -16,6 +17,7 @@ from keras_transformer.serving.http.openai.generation import (
     finish_reason,
     read_streaming,
 )
+from keras_transformer.serving.http.openai.logprobs import MOST_BEST, of_chat
 from keras_transformer.serving.http.openai.search_fields import (
     MOST_TEXTS,
     MOST_TOKENS,
@@ -65,6 +67,7 @@ def chat(asked: Asked) -> Awaitable[Response]:
     most = fields.integer("max_tokens", least=1, most=MOST_TOKENS)
     most = fields.integer("max_completion_tokens", most, least=1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most))
+    scored = _read_scored(fields, streams)
     fields.finish(SILENT, NEUTRAL)
     generation = Generation(
         asked,
@@ -74,6 +77,7 @@ def chat(asked: Asked) -> Awaitable[Response]:
         count,
         lambda: [completions.of_chat(messages, variables)],
         [message["content"] for message in messages],
+        scored,
     )
     return _stream(generation, has_usage) if streams else _answer(generation)
 
@@ -96,15 +100,25 @@ async def _answer(generation: Generation) -> Response:
     choices = [
         {
             "index": index,
-            "message": {"role": "assistant", "content": best.text, "refusal": None},
-            "logprobs": None,
-            "finish_reason": finish_reason(ending),
+            "message": {"role": "assistant", "content": one.text, "refusal": None},
+            "logprobs": None if generation.scored is None else of_chat(one.scores),
+            "finish_reason": finish_reason(one.ending),
         }
-        for index, (best, ending) in enumerate(found)
+        for index, one in enumerate(found)
     ]
-    usage = generation.usage([ending for _, ending in found])
+    usage = generation.usage([one.ending for one in found])
     head = generation.asked.head("chatcmpl", "chat.completion")
     return JsonResponse({**head, "choices": choices, "usage": usage})
+
+
+def _read_scored(fields: Fields, streams: bool) -> Scored | None:
+    is_scored = fields.flag("logprobs")
+    best = fields.integer("top_logprobs", 0, least=0, most=MOST_BEST)
+    if best and not is_scored:
+        raise wrong("top_logprobs", "left out without logprobs", best)
+    if is_scored and streams:
+        raise refusal("logprobs do not go with stream: leave one of them out.", "logprobs")
+    return Scored(best) if is_scored else None
 
 
 def _read_messages(fields: Fields) -> list[dict[str, str]]:

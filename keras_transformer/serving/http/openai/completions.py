@@ -6,6 +6,8 @@ from typing import Any
 from starlette.responses import Response
 
 from keras_transformer.runtime.prompts import Prompt
+from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.families.completions import Scored
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
@@ -16,6 +18,7 @@ from keras_transformer.serving.http.openai.generation import (
     finish_reason,
     read_streaming,
 )
+from keras_transformer.serving.http.openai.logprobs import MOST_BEST, of_completion
 from keras_transformer.serving.http.openai.search_fields import (
     MOST_TEXTS,
     MOST_TOKENS,
@@ -37,8 +40,13 @@ def complete(asked: Asked) -> Awaitable[Response]:
     count = fields.integer("n", 1, least=1, most=MOST_TEXTS)
     echo = fields.flag("echo")
     streams, has_usage = read_streaming(fields)
-    most = fields.integer("max_tokens", _TOKENS, least=1, most=MOST_TOKENS)
-    options = completions.options(read_search(fields, most))
+    most = fields.integer("max_tokens", _TOKENS, least=0 if echo else 1, most=MOST_TOKENS)
+    options = completions.options(read_search(fields, most or None))
+    best = fields.integer("logprobs", least=0, most=MOST_BEST)
+    if streams and (best is not None or not most):
+        name = "max_tokens" if best is None else "logprobs"
+        raise refusal(f"{name}={best or most} does not go with stream: leave it out.", name)
+    scored = None if best is None else Scored(best, with_prompt=echo)
     fields.finish(SILENT, NEUTRAL)
 
     def read() -> list[Prompt]:
@@ -46,7 +54,9 @@ def complete(asked: Asked) -> Awaitable[Response]:
         return (completions.of_texts if is_text else completions.of_ids)(prompts)
 
     texts = [prompt for prompt in prompts if isinstance(prompt, str)]
-    generation = Generation(asked, "completions", completions, options, count, read, texts)
+    generation = Generation(
+        asked, "completions", completions, options, count, read, texts, scored, most > 0
+    )
     head = asked.head("cmpl", "text_completion")
     return (
         _stream(generation, head, echo, has_usage) if streams else _answer(generation, head, echo)
@@ -66,17 +76,21 @@ async def _stream(
 
 
 async def _answer(generation: Generation, head: dict[str, Any], echo: bool) -> Response:
-    found = await generation.results()
-    choices = [
-        {
-            "index": index,
-            "text": (generation.prompt_of(index).text if echo else "") + best.text,
-            "logprobs": None,
-            "finish_reason": finish_reason(ending),
-        }
-        for index, (best, ending) in enumerate(found)
-    ]
-    usage = generation.usage([ending for _, ending in found])
+    found, choices = await generation.results(), []
+    for index, one in enumerate(found):
+        prompt = generation.prompt_of(index).text
+        scores = None
+        if generation.scored is not None:
+            scores = of_completion(one.scores, 0 if echo else len(prompt))
+        choices.append(
+            {
+                "index": index,
+                "text": prompt + one.text if echo else one.text,
+                "logprobs": scores,
+                "finish_reason": finish_reason(one.ending),
+            }
+        )
+    usage = generation.usage([one.ending for one in found])
     return JsonResponse({**head, "choices": choices, "usage": usage})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.http.openai import chat, completions, rerank
 from keras_transformer.serving.http.openai.endpoint import PATHS
+from keras_transformer.serving.http.openai.logprobs import MOST_BEST
 from keras_transformer.serving.http.openai.search_fields import MOST_TEXTS, MOST_TOKENS, SILENT
 from keras_transformer.serving.http.operations import Json, get, json_answer, post
 
@@ -68,7 +69,8 @@ def openai_schemas(names: Sequence[str]) -> Json:
                 **optional,
                 **_search(),
                 "echo": {"type": "boolean"},
-                "max_tokens": _tokens(),
+                "max_tokens": {**_tokens(), "minimum": 0},
+                "logprobs": {"type": "integer", "minimum": 0, "maximum": MOST_BEST},
                 **_neutral(completions.NEUTRAL),
             },
         ),
@@ -79,6 +81,8 @@ def openai_schemas(names: Sequence[str]) -> Json:
                 **_search(),
                 **dict.fromkeys(("max_tokens", "max_completion_tokens"), _tokens()),
                 "chat_template_kwargs": {"type": "object"},
+                "logprobs": {"type": "boolean"},
+                "top_logprobs": {"type": "integer", "minimum": 0, "maximum": MOST_BEST},
                 **_neutral(chat.NEUTRAL),
             },
         ),

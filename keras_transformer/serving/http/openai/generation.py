@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_transformer.runtime.prompts import Ending, Prompt
-from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.serving.families.completions import Completions
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.families.completions import Completion, Completions, Scored
 from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields, wrong
 from keras_transformer.serving.models.rows import Request
@@ -28,6 +28,8 @@ class Generation:
         count: How many texts each prompt gets.
         read: Returns the prompts.
         texts: The request's texts, which may go into the log.
+        scored: Which tokens' probabilities are wanted; None for none.
+        writes: Whether anything is written behind the prompts.
 
     Attributes:
         prompts: The prompts, once they are read.
@@ -40,10 +42,12 @@ class Generation:
     count: int
     read: Callable[[], list[Prompt]]
     texts: Sequence[str] = ()
+    scored: Scored | None = None
+    writes: bool = True
     prompts: list[Prompt] = field(default_factory=list)
 
-    async def results(self) -> list[tuple[Hypothesis, Ending]]:
-        """Returns each text and how it ended, those of one prompt side by side."""
+    async def results(self) -> list[Completion]:
+        """Returns the texts, those of one prompt side by side."""
         asked = self.asked
         _, found = await asked.service.run(
             asked.loaded,
@@ -86,7 +90,9 @@ class Generation:
 
     def _rows(self) -> Request:
         self.prompts = self.read()
-        return Request(self.completions.rows(self.prompts, self.options, self.count))
+        return Request(
+            self.completions.rows(self.prompts, self.options, self.count, self.scored, self.writes)
+        )
 
 
 def completing(asked: Asked) -> Completions:

@@ -14,7 +14,6 @@ SEARCH_NEUTRAL: dict[str, tuple[Any, ...]] = {
     "frequency_penalty": (0,),
     "presence_penalty": (0,),
     "logit_bias": ({},),
-    "logprobs": (False,),
 }
 MOST_TEXTS, MOST_TOKENS = 128, 2**31
 _INT64 = 2**63

@@ -1,7 +1,6 @@
 """`POST /v1/chat/completions` answers chats by the template that a model was imported with."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,35 +18,14 @@ CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "
 
 
 @pytest.fixture(scope="module")
-def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Llama with a chat template, imported and exported."""
-    from keras_transformer.export import export_run
-    from keras_transformer.training.transfer.import_run import import_run
-
-    folder = tmp_path_factory.mktemp("chat")
-    shutil.copytree(FIXTURES / "stacks" / "llama3", folder / "theirs")
-    file = folder / "theirs" / "tokenizer_config.json"
-    config = json.loads(file.read_text("utf-8"))
-    config["chat_template"] = [
-        {"name": "tool_use", "template": "{{ raise_exception('no tools') }}"},
-        {"name": "default", "template": REFERENCE["templates"]["llama"]},
-    ]
-    file.write_text(json.dumps(config), "utf-8")
-    generation = folder / "theirs" / "generation_config.json"
-    generation.write_text(json.dumps({"eos_token_id": [341, 342]}), "utf-8")
-    run = import_run(folder / "theirs", folder / "run")
-    return export_run(run, folder / "chatting")
+def client(chat_artefact: Path, start_shared: Callable[..., Any], ask: Callable[[Any], Any]) -> Any:
+    return ask(start_shared(chat_artefact))
 
 
 @pytest.fixture(scope="module")
-def client(artefact: Path, start_shared: Callable[..., Any], ask: Callable[[Any], Any]) -> Any:
-    return ask(start_shared(artefact))
-
-
-@pytest.fixture(scope="module")
-def wanted(artefact: Path) -> str:
+def wanted(chat_artefact: Path) -> str:
     """What the generator writes behind the rendered chat."""
-    with OnnxGenerator(artefact) as generator:
+    with OnnxGenerator(chat_artefact) as generator:
         continuer = PromptContinuer(generator.engine, generator.text_ids[0])
         rendered = "".join(
             f"<|start_header_id|>{one['role']}<|end_header_id|>\n\n{one['content']}<|eot_id|>"
@@ -68,11 +46,11 @@ def test_answers_a_chat(client: Any, wanted: str) -> None:
     assert answer.object == "chat.completion" and answer.usage.total_tokens > 9
 
 
-def test_a_run_keeps_its_template_in_both_exports(artefact: Path, tmp_path: Path) -> None:
+def test_a_run_keeps_its_template_in_both_exports(chat_artefact: Path, tmp_path: Path) -> None:
     from keras_transformer.export import export_pretrained
     from keras_transformer.pretrained.recognise import read_pretrained
 
-    again = export_pretrained(artefact.parent / "run", tmp_path / "out", format="huggingface")
+    again = export_pretrained(chat_artefact.parent / "run", tmp_path / "out", format="huggingface")
     read = read_pretrained(again)
     assert read.chat is not None and read.chat.template == REFERENCE["templates"]["llama"]
     assert read.search["stop_tokens"] == [342]
@@ -148,3 +126,16 @@ def test_what_asks_for_nothing_is_taken(client: Any) -> None:
         model="demo", messages=CHAT, max_tokens=1, **asked, **more
     )
     assert answer.choices[0].finish_reason in ("stop", "length")
+
+
+def test_tokens_come_with_their_probabilities(client: Any, wanted: str) -> None:
+    answer = client.chat.completions.create(
+        model="demo", messages=CHAT, max_tokens=9, logprobs=True, top_logprobs=3
+    )
+    rows = answer.choices[0].logprobs.content
+    assert "".join(row.token for row in rows) == wanted
+    for row in rows:
+        assert row.logprob == pytest.approx(row.top_logprobs[0].logprob)
+        assert len(row.top_logprobs) == 3
+    with pytest.raises(openai.BadRequestError, match="logprobs do not go with stream"):
+        client.chat.completions.create(model="demo", messages=CHAT, logprobs=True, stream=True)

@@ -123,3 +123,33 @@ def test_a_stream_that_is_refused_has_a_status(client: Any) -> None:
 def test_a_model_without_a_template_has_no_chats(client: Any) -> None:
     with pytest.raises(openai.BadRequestError, match="has no chat template: ask /v1/completions"):
         client.chat.completions.create(model="demo", messages=[{"role": "user", "content": "a"}])
+
+
+def test_tokens_come_with_their_probabilities(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(model="demo", prompt="the red", max_tokens=5, logprobs=2)
+    [choice] = answer.choices
+    [[best]] = generator.generate_n_best(["the red"], include_prompt=False, max_length=5)
+    found = choice.logprobs
+    assert sum(found.token_logprobs) == pytest.approx(best.log_probability, abs=1e-4)
+    assert "".join(found.tokens) == choice.text == best.text
+    assert found.text_offset[0] == len("the red")
+    for token, value, tops in zip(
+        found.tokens, found.token_logprobs, found.top_logprobs, strict=True
+    ):
+        # It was greedy.
+        assert max(tops.values()) == pytest.approx(value) and tops[token] == pytest.approx(value)
+        assert len(tops) == 2
+
+
+def test_a_given_text_is_scored_alone(client: Any, generator: OnnxGenerator) -> None:
+    answer = client.completions.create(
+        model="demo", prompt="the red river", max_tokens=0, echo=True, logprobs=0
+    )
+    [choice] = answer.choices
+    [scored] = generator.score(["the red river"])
+    assert choice.text == "the red river" and answer.usage.completion_tokens == 0
+    ended = client.completions.create(model="demo", prompt="the red river", max_tokens=1)
+    assert ended.usage.completion_tokens == 1
+    # Its end has a probability there, too.
+    assert sum(choice.logprobs.token_logprobs) > scored.log_probability
+    assert "".join(choice.logprobs.tokens).strip() == "the red river"
