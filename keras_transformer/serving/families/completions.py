@@ -83,6 +83,11 @@ class Completions:
         self.search = replace(search, num_hypotheses=1)
         self._of_samples = {name: own[name] for name in _OF_SAMPLES if name in own}
 
+    def warm_up(self) -> None:
+        """Opens what chats need, so that no request has to wait for it."""
+        if self._template is not None:
+            self._continuer.of_chat("a")
+
     def of_texts(self, texts: Sequence[str]) -> list[Prompt]:
         """Returns texts as prompts.
 

@@ -187,6 +187,7 @@ class ServedGenerator:
         for rows in ([row], [row] * 2):
             self._generate(rows)
         self._score([""])
+        self.completions.warm_up()
         self.stream(row, lambda piece: True)
 
     def read(self, signature: Signature, inputs: Arrays) -> Request:

@@ -18,7 +18,8 @@ from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.settings import ServeOptions
 
 _PREFLIGHT_SECONDS = 600
-_ALLOWED_HEADERS = f"Authorization, Content-Encoding, Content-Type, {TIMEOUT_HEADER}"
+# OpenAI's client in a browser has several of its own; the first is not among what * stands for.
+_ALLOWED_HEADERS = f"Authorization, Content-Encoding, Content-Type, {TIMEOUT_HEADER}, *"
 # Probes ask by an address of their own and have no key; they learn one word.
 _HEALTH = ("/healthz", "/readyz")
 # LibreTranslate's paths, whose clients send their key as a field of the body.
