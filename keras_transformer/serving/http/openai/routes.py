@@ -1,13 +1,16 @@
-"""The routes of OpenAI's API."""
+"""The routes of OpenAI's API, and its list of models."""
 
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-from keras_transformer.serving.http.exchange import BodyReader
+from keras_transformer.serving.http.exchange import BodyReader, JsonResponse
 from keras_transformer.serving.http.openai.chat import chat
 from keras_transformer.serving.http.openai.completions import complete
 from keras_transformer.serving.http.openai.embeddings import embed
 from keras_transformer.serving.http.openai.endpoint import endpoint
-from keras_transformer.serving.http.openai.models import Models
 from keras_transformer.serving.http.openai.rerank import rerank
 from keras_transformer.serving.http.openai.translations import translations
 from keras_transformer.serving.http.translators.directions import Directions
@@ -35,4 +38,29 @@ def openai_routes(service: Service, bodies: BodyReader, directions: Directions) 
         Route(path, endpoint(service, bodies, answer), methods=["POST"])
         for path, answer in answers.items()
     ]
-    return [Route("/v1/models", Models(service).__call__, methods=["GET"]), *posts]
+    return [Route("/v1/models", _Models(service).__call__, methods=["GET"]), *posts]
+
+
+class _Models:
+    """`GET /v1/models`.
+
+    Args:
+        service: Whose models are listed.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, request: Request) -> Response:
+        """Lists the models that are served."""
+        return JsonResponse({"object": "list", "data": list(map(_model, self._service.models))})
+
+
+def _model(options: Any) -> dict[str, Any]:
+    created = int(options.directory.stat().st_mtime) if options.directory.exists() else 0
+    return {
+        "id": options.name,
+        "object": "model",
+        "created": created,
+        "owned_by": "keras-transformer",
+    }
