@@ -63,10 +63,20 @@ def test_searches_follow_what_is_most_probable(
         assert ending == Ending("length", 4)
 
 
+def test_prompts_share_a_batch(continuer: PromptContinuer, generator: OnnxGenerator) -> None:
+    prompts = [*map(continuer.of_ids, IDS), *continuer.of_texts(TEXTS)]
+    options = generator.search_options(max_length=5)
+    alone = [continuer.search([prompt], options)[0] for prompt in prompts]
+    together = continuer.search(prompts, options)
+    assert [best.ids for best, _ in together] == [best.ids for best, _ in alone]
+    assert [ending for _, ending in together] == [ending for _, ending in alone]
+
+
+@pytest.mark.parametrize("stop", [[], ["e"], ["hello"]])
 def test_a_stream_ends_as_a_search_does(
-    continuer: PromptContinuer, generator: OnnxGenerator
+    continuer: PromptContinuer, generator: OnnxGenerator, stop: list[str]
 ) -> None:
-    options = generator.search_options(max_length=6)
+    options = generator.search_options(max_length=6, stop=stop)
     for prompt in [*continuer.of_texts(TEXTS), Prompt((9, 3, 8))]:
         *pieces, ending = continuer.stream(prompt, options)
         [(best, wanted)] = continuer.search([prompt], options)

@@ -28,10 +28,12 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "504"]
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("is_chat", [False, True])
 def test_no_request_gets_a_500_and_every_answer_is_as_described(
-    launch: Callable[..., Any], exported: Any, tmp_path: Path
+    launch: Callable[..., Any], exported: Any, chat_artefact: Path, is_chat: bool, tmp_path: Path
 ) -> None:
-    server = launch(exported.path, "--max-length=8", "--version-labels=stable=1")
+    artefact = chat_artefact if is_chat else exported.path
+    server = launch(artefact, "--max-length=8", "--version-labels=stable=1")
     (tmp_path / "schemathesis.toml").write_text(SETTINGS, encoding="utf-8")
     command = [
         Path(sys.executable).with_name("schemathesis"),
@@ -47,7 +49,7 @@ def test_no_request_gets_a_500_and_every_answer_is_as_described(
         "--report-har-path=calls.har",
         "--no-color",
     ]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stdout + result.stderr
     assert server.process.poll() is None
 
@@ -59,4 +61,5 @@ def test_no_request_gets_a_500_and_every_answer_is_as_described(
         if entry["response"]["status"] == 200
     }
     assert {"demo:predict", "stable:predict"} <= answered, answered
+    assert ("completions" if is_chat else "translate") in answered, answered
     assert len(entries) > 200

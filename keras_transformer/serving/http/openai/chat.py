@@ -66,7 +66,7 @@ def chat(asked: Asked) -> Awaitable[Response]:
     streams, has_usage = read_streaming(fields)
     most = fields.integer("max_tokens", least=1, most=MOST_TOKENS)
     most = fields.integer("max_completion_tokens", most, least=1, most=MOST_TOKENS)
-    options = completions.options(read_search(fields, most))
+    options = completions.options(read_search(fields, most, count))
     scored = _read_scored(fields, streams)
     fields.finish(SILENT, NEUTRAL)
     generation = Generation(

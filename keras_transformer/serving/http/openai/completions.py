@@ -41,7 +41,7 @@ def complete(asked: Asked) -> Awaitable[Response]:
     echo = fields.flag("echo")
     streams, has_usage = read_streaming(fields)
     most = fields.integer("max_tokens", _TOKENS, least=0 if echo else 1, most=MOST_TOKENS)
-    options = completions.options(read_search(fields, most or None))
+    options = completions.options(read_search(fields, most or None, count))
     best = fields.integer("logprobs", least=0, most=MOST_BEST)
     if streams and (best is not None or not most):
         name = "max_tokens" if best is None else "logprobs"

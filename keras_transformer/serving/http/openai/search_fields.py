@@ -19,14 +19,16 @@ MOST_TEXTS, MOST_TOKENS = 128, 2**31
 _INT64 = 2**63
 
 
-def read_search(fields: Fields, most_tokens: int | None) -> dict[str, Any]:
+def read_search(fields: Fields, most_tokens: int | None, count: int) -> dict[str, Any]:
     """Takes the fields of a search and returns those of `SearchOptions` that they set.
 
-    Samples are drawn where a field of theirs is given, unless the temperature is 0.
+    Samples are drawn where a field of theirs is given, or several texts are wanted, unless the
+    temperature is 0.
 
     Args:
         fields: The fields.
         most_tokens: Most tokens, as another field gives them; None for the server's.
+        count: How many texts each prompt gets.
     """
     temperature = fields.number("temperature", least=0, most=2)
     drawn = {
@@ -44,7 +46,7 @@ def read_search(fields: Fields, most_tokens: int | None) -> dict[str, Any]:
     found = {name: value for name, value in found.items() if value is not None}
     if temperature == 0:
         return {**found, "sample": False}
-    if temperature is None and not drawn:
+    if temperature is None and not drawn and count == 1:
         return found
     if "seed" in drawn:
         drawn["seed"] %= 2 * _INT64

@@ -51,6 +51,12 @@ def test_a_seed_gives_the_same_texts_again(client: Any) -> None:
     assert once == again and len(set(once)) > 2
 
 
+def test_several_texts_are_drawn(client: Any) -> None:
+    asked = {"model": "demo", "prompt": "the red", "n": 9, "max_tokens": 9}
+    assert len(set(texts(client.completions.create(**asked)))) > 1
+    assert len(set(texts(client.completions.create(**asked, temperature=0)))) == 1
+
+
 def test_a_stop_ends_a_text(client: Any, generator: OnnxGenerator) -> None:
     [whole] = generator.generate(["the red"], include_prompt=False, max_length=9)
     stop = whole[3:6]
