@@ -4,7 +4,7 @@ The artefact appears under its name only after its graphs have been compared wit
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -16,11 +16,14 @@ from keras_transformer.distribution import DISTRIBUTION, imported_versions, inst
 
 try:
     from keras_transformer.export.inputs import AnyModel, check_inputs, check_shortlist, in_float32
+    from keras_transformer.export.onnx.calibrate.calibration import Calibration
+    from keras_transformer.export.onnx.calibrate.loss import check_loss
     from keras_transformer.export.onnx.check.numbers import check_numbers
     from keras_transformer.export.onnx.check.operators import check_operators
     from keras_transformer.export.onnx.expressible import check_expressible
     from keras_transformer.export.onnx.form import Form
     from keras_transformer.export.onnx.graph_sets import GraphSet, graph_sets
+    from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
     from keras_transformer.export.onnx.quantize.precision import tolerance_of
     from keras_transformer.export.onnx.weights_file import save_graphs
 except ModuleNotFoundError as error:
@@ -43,7 +46,7 @@ from keras_transformer.artefact.manifest import (
     sha256_of,
 )
 from keras_transformer.artefact.shortlist import Shortlist
-from keras_transformer.export.onnx.settings import FASTEST, check_settings
+from keras_transformer.export.onnx.settings import FASTEST, Quantization, check_settings
 from keras_transformer.export.placement import placed
 from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
 from keras_transformer.runtime.onnx_graphs.operators import (
@@ -72,6 +75,8 @@ def export_onnx(
     search: Mapping[str, Any] | None = None,
     shortlist: Shortlist | None = None,
     chat: ChatTemplate | None = None,
+    quantization: Quantization | None = None,
+    progress: Callable[[str], object] | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
 
@@ -105,6 +110,8 @@ def export_onnx(
             `train_shortlist`. Searches choose only among these, which is faster; among all tokens
             if None.
         chat: The template of chats, which the server renders; None if the model has none.
+        quantization: How weights are quantised, and on which texts; the defaults if None.
+        progress: Called with a line that says what is lost on these texts, such as `print`.
 
     Returns:
         The artefact's path.
@@ -115,7 +122,8 @@ def export_onnx(
         ImportError: `target` is "native" and this package's operators are not compiled here
             or cannot be loaded.
         ValueError: A tokenizer's size is not the model's, `opset` is too old or too new, the graphs
-            cannot hold an option of the model, or they differ from Keras.
+            cannot hold an option of the model, they differ from Keras, or they lose more on texts
+            than `quantization` allows.
     """
     final = Path(os.path.abspath(directory))
     check_settings(final, target=target, quantize=quantize, opset=opset, overwrite=overwrite)
@@ -125,6 +133,13 @@ def export_onnx(
     form = Form.choose(model, target, quantize, opset)
     check_expressible(model.config, form.target, form.precision)
     check_shortlist(model, shortlist)
+    chosen = quantization or Quantization()
+    chosen.check_precision(quantize)
+    if shortlist is not None and chosen.calibration is not None:
+        raise ValueError(
+            "the loss on a calibration text is measured among all tokens: leave out the shortlist "
+            "or the calibration."
+        )
     with placed(final, mark=MANIFEST_FILE, overwrite=overwrite) as temporary:
         _write(
             in_float32(model),
@@ -137,6 +152,8 @@ def export_onnx(
             own,
             shortlist,
             chat,
+            chosen,
+            progress or (lambda line: None),
         )
     return Path(directory)
 
@@ -152,11 +169,16 @@ def _write(
     search: Mapping[str, Any],
     shortlist: Shortlist | None,
     chat: ChatTemplate | None,
+    quantization: Quantization,
+    progress: Callable[[str], object],
 ) -> None:
-    sets = graph_sets(model.config, form, has_shortlist=shortlist is not None)
+    both = (tokenizer, target_tokenizer or tokenizer)
+    blocks, texts = quantization.int4_form, quantization.calibration
+    calibration = None if texts is None else Calibration(model, *both, texts, form.opset)
+    int4 = Int4Matrices(blocks) if calibration is None else calibration.matrices(blocks)
+    sets = graph_sets(model.config, form, has_shortlist=shortlist is not None, int4=int4)
     graphs = chain.from_iterable(each.emit(model, form) for each in sets)
     save_graphs(graphs, directory, WEIGHTS_FILE)
-    both = (tokenizer, target_tokenizer or tokenizer)
     files = {
         side: TokenizerFile(file=name, sha256=sha256_of(directory / name), kind=one.kind)
         for side, name, one in zip(
@@ -170,6 +192,10 @@ def _write(
         shortlist.write(directory / SHORTLIST_FILE)
     manifest = _describe(model, directory, files, form, sets, shortlist)
     difference = _check(model, manifest, directory)
+    if calibration is not None:
+        loss = calibration.loss(manifest, ArtefactFiles(directory))
+        check_loss(loss, quantization.max_loss)
+        progress(loss.text)
     replace(
         manifest,
         max_difference=difference,

@@ -1,7 +1,7 @@
 """ONNX export of a training run, with the tokenizers and defaults that its directory records."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -10,6 +10,7 @@ from keras_transformer.data.sources.corpus import Pairs
 
 # Imported first: it says what to install if TensorFlow is missing.
 from keras_transformer.export.onnx.export import export_onnx
+from keras_transformer.export.onnx.settings import Quantization
 from keras_transformer.export.onnx.shortlists.files import read_shortlist
 from keras_transformer.export.onnx.shortlists.parallel_text import CANDIDATES, train_shortlist
 from keras_transformer.generation.chat_template import ChatTemplate
@@ -33,6 +34,8 @@ class OnnxKeywords(TypedDict, total=False):
     training_text: TrainingText | None
     search: Mapping[str, Any] | None
     chat: ChatTemplate | None
+    quantization: Quantization | None
+    progress: Callable[[str], object] | None
 
 
 def export_run(

@@ -1,6 +1,9 @@
 """The settings of an ONNX export, checked without the model or TensorFlow."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from keras_transformer.artefact.manifest import MANIFEST_FILE, TARGETS
 from keras_transformer.config.checks import check_choice
@@ -12,6 +15,67 @@ FASTEST = "fastest"
 EXPORT_TARGETS = (FASTEST, *TARGETS)
 PRECISIONS = ("float32", "int8", "int8_batch_dependent", "int4", "bfloat16", "float16")
 LOWEST_OPSET = 18
+_BLOCK_SIZES = (32, 128)
+
+
+class Int4Form(NamedTuple):
+    """The form of 4-bit weights.
+
+    Attributes:
+        block_size: Inputs that share a scale: 32 or 128.
+        zero_points: Whether each block has a zero point of its own.
+    """
+
+    block_size: int = 32
+    zero_points: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantization:
+    """How weights are quantised, and what they may lose.
+
+    Args:
+        block_size: Inputs that share a scale in int4: 32, or 128, which is smaller by an eleventh.
+        zero_points: Whether each block has a zero point in int4, too: a little larger and closer.
+        calibration: Texts, of a translation model lines of a source, a tab and its translation.
+            With int4, weights are rounded for them (GPTQ); in every precision the loss on them is
+            measured. Without, int4 rounds each weight to the nearest.
+        max_loss: Largest loss on them that is exported: by which share the perplexity grows, or of
+            an encoder what the mean cosine of its vectors to float32's lacks to 1; None for any.
+
+    Raises:
+        ValueError: A value is out of range, or `max_loss` is given without `calibration`.
+    """
+
+    block_size: int = 32
+    zero_points: bool = False
+    calibration: Sequence[str] | None = None
+    max_loss: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.block_size not in _BLOCK_SIZES:
+            raise ValueError(f"block_size must be 32 or 128, got {self.block_size}.")
+        if self.max_loss is None:
+            return
+        if self.calibration is None:
+            raise ValueError("max_loss is a loss on texts: give calibration as well.")
+        if not self.max_loss >= 0:
+            raise ValueError(f"max_loss must be at least 0, got {self.max_loss}.")
+
+    @property
+    def int4_form(self) -> Int4Form:
+        """The form of 4-bit weights."""
+        return Int4Form(self.block_size, self.zero_points)
+
+    def check_precision(self, quantize: str | None) -> None:
+        """Raises a ValueError if a value has no meaning in a precision."""
+        if quantize != "int4" and (self.block_size, self.zero_points) != (32, False):
+            raise ValueError(
+                f"block_size and zero_points are those of quantize='int4', got {quantize!r}: "
+                "leave them out."
+            )
+        if quantize is None and self.calibration is not None:
+            raise ValueError("calibration is of quantised weights: give quantize as well.")
 
 
 def check_settings(

@@ -14,8 +14,9 @@ import numpy as np
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, digest, integers
 from keras_transformer.export.onnx.graphs.operators import MICROSOFT
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks, Int4Form
+from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks
 from keras_transformer.export.onnx.quantize.kernels import Float32
+from keras_transformer.export.onnx.settings import Int4Form
 
 # Fewer outputs, or rows of a table, stay float32: they take no room, and are often the last layer.
 _FEW_OUTPUTS = 16

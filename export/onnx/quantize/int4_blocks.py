@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
+from keras_transformer.export.onnx.settings import Int4Form
+
 BFLOAT16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
 # Weights are (integer - zero point) · scale; without zero points of their own all have this one.
 LARGEST, MIDDLE = 15, 8
@@ -15,18 +17,6 @@ LARGEST, MIDDLE = 15, 8
 _SHARES = np.linspace(0.75, 1.1, 8, dtype=np.float32)
 # Blocks whose scales are searched at a time, so that intermediate results stay in a cache.
 _SEARCHED = 1 << 12
-
-
-class Int4Form(NamedTuple):
-    """The form of 4-bit weights.
-
-    Attributes:
-        block_size: Inputs that share a scale: 32 or 128.
-        zero_points: Whether each block has a zero point of its own.
-    """
-
-    block_size: int = 32
-    zero_points: bool = False
 
 
 class Int4Blocks(NamedTuple):

@@ -17,8 +17,9 @@ from keras_transformer.export.onnx.quantize.int4 import (
     stays_float,
     two_in_a_byte,
 )
-from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks, Int4Form
+from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
+from keras_transformer.export.onnx.settings import Int4Form
 
 # As in `native/int4/int4.h`: outputs in a block, inputs whose weights lie together, and bytes that
 # hold a scale.

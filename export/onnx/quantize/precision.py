@@ -19,12 +19,12 @@ from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int4 import Int4, Int4Matrices
-from keras_transformer.export.onnx.quantize.int4_blocks import Int4Form
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, SharedInt4
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
+from keras_transformer.export.onnx.settings import Int4Form
 
 # Largest absolute difference from Keras of any output. For quantized graphs it only catches outputs
 # that are plainly wrong: the cost of quantization is measured as translation quality.

@@ -12,8 +12,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, Runtime
 
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
-from keras_transformer.export.onnx.quantize.int4_blocks import Int4Blocks, Int4Form, in_blocks
+from keras_transformer.export.onnx.quantize.int4_blocks import Int4Blocks, in_blocks
 from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, pack
+from keras_transformer.export.onnx.settings import Int4Form
 
 Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.integers(16, 300)

@@ -14,8 +14,8 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.int4 import Int4, Int4Matrices
-from keras_transformer.export.onnx.quantize.int4_blocks import Int4Form
 from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, SharedInt4
+from keras_transformer.export.onnx.settings import Int4Form
 from keras_transformer.text.tokenizer import Tokenizer
 
 INPUTS, OUTPUTS = 200, 70

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks, Int4Form
+from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks
+from keras_transformer.export.onnx.settings import Int4Form
 
 FORMS = [Int4Form(size, zeros) for size in (32, 128) for zeros in (False, True)]
 

@@ -1,0 +1,1 @@
+"""Calibration: what texts show of a model's layers, and what quantisation loses on them."""
