@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import keras_transformer.export
+from keras_transformer.export.onnx.settings import Quantization
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.training_text import TrainingText
 
@@ -56,7 +57,20 @@ def test_run_and_settings_reach_the_exporter(run_cli, exporter, tmp_path) -> Non
     assert result.out == f"exported runs/demo to {output}\n"
     settings = {"target": "fastest", "quantize": "int8", "opset": 19, "overwrite": False}
     settings |= {"shortlist": None, "shortlist_candidates": 50}
+    settings |= {"quantization": Quantization(), "progress": print}
     assert exporter == [(Path("runs/demo"), output, settings)]
+
+
+def test_a_calibration_text_and_its_limit_reach_the_exporter(run_cli, exporter, tmp_path) -> None:
+    (tmp_path / "texts").write_text("a house\na red house\n")
+    flags = ["--quantize", "int4", "--calibrate", tmp_path / "texts", "--max-loss", 0.05]
+    flags += ["--block-size", 128, "--zero-points"]
+    result = run_cli("export", "runs/demo", "--output", tmp_path / "exported", *flags)
+    assert (result.code, result.err) == (0, "")
+    [(_, _, settings)] = exporter
+    texts = ["a house", "a red house"]
+    wanted = {"block_size": 128, "zero_points": True, "calibration": texts, "max_loss": 0.05}
+    assert settings["quantization"] == Quantization(**wanted)
 
 
 def test_settings_and_search_reach_the_saved_model(run_cli, exporter, tmp_path) -> None:
