@@ -17,6 +17,7 @@ class Between:
         outputs: Outputs of the graph that it computes in addition to the sub-layer's output.
         heads: Its attribute `heads`; None if it has none.
         units: The attribute `units` of the sub-layer's operator; None if it has none.
+        window: Its attribute `window`; None if it has none.
     """
 
     graph: GraphBuilder
@@ -25,11 +26,13 @@ class Between:
     outputs: tuple[str, ...] = ()
     heads: int | None = None
     units: int | None = None
+    window: int | None = None
 
     @property
     def flags(self) -> dict[str, int]:
         """Its attributes."""
-        return {} if self.heads is None else {"heads": self.heads}
+        given = {"heads": self.heads, "window": self.window}
+        return {name: value for name, value in given.items() if value is not None}
 
     def __call__(self, projected: str) -> str:
         """Adds the operator."""

@@ -56,6 +56,8 @@ GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"} | {"rotary", "query_key_norm"}
 }
+# What that of whole texts holds.
+_OF_TEXTS = {AttentionConfig: HOLDS[AttentionConfig] | {"window"}}
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST, CHAIN)
 
@@ -112,10 +114,10 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if is_grouped(attention) or not _is_ours(attention):
+            if not _reads_texts(attention):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
-            projection = own_projection(attention)
-            sizes = {"heads": attention.config.num_heads, "units": projection.units}
+            projection, config = own_projection(attention), attention.config
+            sizes = {"heads": config.num_heads, "units": projection.units, "window": config.window}
             attend: Callable[[str], str] = Between(graph, "SequenceAttention", (mask,), **sizes)
             if rows is not None and not reads_tokens:
                 attend = rows.among_all(attend)
@@ -296,8 +298,12 @@ class Native(OnnxRuntime):
 
 def _reads_tokens(parts: EncoderParts) -> bool:
     """Whether an encoder's rows may be tokens without padding, which our operators can read."""
-    attentions = [block.attention for block in parts.stack.blocks]
-    return not any(is_grouped(one) for one in attentions) and all(map(_is_ours, attentions))
+    return all(_reads_texts(block.attention) for block in parts.stack.blocks)
+
+
+def _reads_texts(attention: Any) -> bool:
+    """Whether our operator for whole texts can compute a layer."""
+    return not is_grouped(attention) and not not_held(attention.config, [_OF_TEXTS])
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:

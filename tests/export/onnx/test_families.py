@@ -141,7 +141,12 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rotary, post-norm": {"head": "masked_lm", "query_key_norm": True, **ROTARY},
     "windows in turn": {"head": "masked_lm", "norm": "both", **IN_TURN},
     "as ModernBERT": {"head": "tagging", "labels": LABELS, **MODERN_BERT},
-    "as ModernBERT, mean": {"head": "regression", **MODERN_BERT, "text_state": "mean"},
+    "as ModernBERT, mean": {
+        "head": "classification",
+        "labels": LABELS,
+        **MODERN_BERT,
+        "text_state": "mean",
+    },
     "as XLNet": {
         "head": "classification",
         "labels": LABELS,

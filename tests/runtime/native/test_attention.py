@@ -173,15 +173,44 @@ def test_sequence_attention_sees_what_the_mask_keeps(
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=3e-5)
 
 
+@given(
+    seed=st.integers(0, 2**31),
+    width=WIDTHS,
+    length=st.integers(1, 90),
+    window=st.integers(1, 40),
+    tokens_alone=st.booleans(),
+)
+@example(seed=0, width=64, length=300, window=33, tokens_alone=True)
+def test_a_window_hides_what_is_far_by_its_place(
+    run: Run, seed: int, width: int, length: int, window: int, tokens_alone: bool
+) -> None:
+    mask = np.random.default_rng(seed).integers(0, 2, (2, length)).astype(np.int32)
+    keep = np.ones_like(mask, bool) if not tokens_alone else mask == 1
+    packed = draw(seed, 2 * length, 3 * 2 * width)
+    flags = {"heads": 2, "window": window}
+    [found] = run("SequenceAttention", [packed[keep.ravel()], mask], **flags)
+    whole = np.zeros((2 * length, 2 * width), np.float32)
+    whole[keep.ravel()] = found
+    split = packed.reshape(2, length, 3, 2, width)
+    for sentence, head in np.ndindex(2, 2):
+        for place in np.flatnonzero(mask[sentence]):
+            near = np.abs(np.arange(length) - place) < window
+            keys, values = split[sentence, near & (mask[sentence] == 1), 1:, head].swapaxes(0, 1)
+            expected = attend(split[sentence, place, 0, head], keys, values)
+            row = whole[sentence * length + place, head * width : (head + 1) * width]
+            np.testing.assert_allclose(row, expected, rtol=1e-4, atol=3e-5)
+
+
 @given(seed=st.integers(0, 2**31), width=WIDTHS, length=st.integers(1, 30), more=st.integers(1, 20))
 def test_padding_changes_no_bit_of_sequence_attention(
     run: Run, seed: int, width: int, length: int, more: int
 ) -> None:
     packed = draw(seed, length + more, 3 * 2 * width)
     mask = (np.arange(length + more) < length).astype(np.int32)
-    [apart] = run("SequenceAttention", [packed[:length], mask[None, :length]], heads=2)
-    [padded] = run("SequenceAttention", [packed, mask[None]], heads=2)
-    np.testing.assert_array_equal(padded[:length], apart)
+    for flags in ({"heads": 2}, {"heads": 2, "window": 9}):
+        [apart] = run("SequenceAttention", [packed[:length], mask[None, :length]], **flags)
+        [padded] = run("SequenceAttention", [packed, mask[None]], **flags)
+        np.testing.assert_array_equal(padded[:length], apart)
 
 
 @given(

@@ -56,18 +56,20 @@ class Rotary {
 };
 
 // packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
-// place, or one for each token.
+// place, or one for each token. With a `window`, 0 for none, keys so many places away or more are
+// hidden from a query.
 class SequenceAttention {
  public:
   static constexpr const char* kName = "SequenceAttention";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 2;
-  explicit SequenceAttention(const Node& node) : heads_(node.count("heads")) {}
+  explicit SequenceAttention(const Node& node)
+      : heads_(node.count("heads")), window_(node.attribute<int64_t>("window", 0)) {}
   void compute(Context& context) const;
 
  private:
-  int64_t heads_;
+  int64_t heads_, window_;
 };
 
 // projected (rows, parts·heads·width), mask (batch, length) → of each part (batch, heads, length,
@@ -135,12 +137,15 @@ class SequenceAttentionSubLayer {
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 9;
   explicit SequenceAttentionSubLayer(const Node& node)
-      : layer_(node), heads_(node.count("heads")), units_(node.count("units")) {}
+      : layer_(node),
+        heads_(node.count("heads")),
+        units_(node.count("units")),
+        window_(node.attribute<int64_t>("window", 0)) {}
   void compute(Context& context) const;
 
  private:
   SubLayer layer_;
-  int64_t heads_, units_;
+  int64_t heads_, units_, window_;
 };
 
 }  // namespace keras_transformer

@@ -16,7 +16,12 @@ Sentences read_sentences(Context& context, size_t place, int64_t rows) {
     const int32_t* mask = sentences.mask + sentence * length;
     const int64_t tokens = length - std::count(mask, mask + length, 0);
     const int64_t held = is_padded ? length : tokens;
-    sentences.each.push_back({start, held, tokens < held ? mask : nullptr});
+    sentences.each.push_back({start, held, tokens < held ? mask : nullptr, {}});
+    if (held < length && std::count(mask, mask + held, 0) > 0) {
+      for (int32_t place = 0; place < length; ++place) {
+        if (mask[place] != 0) sentences.each.back().places.push_back(place);
+      }
+    }
     start += held;
   }
   if (start == rows) return sentences;

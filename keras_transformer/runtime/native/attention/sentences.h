@@ -11,6 +11,7 @@ namespace keras_transformer {
 struct Sentence {
   int64_t start, rows;
   const int32_t* mask;  // (rows), nonzero for tokens; null if all rows are tokens
+  std::vector<int32_t> places;  // (rows) of tokens with padding between them; empty if 0, 1, …
 };
 
 struct Sentences {

@@ -2,6 +2,7 @@
 // A head's keys and values are copied into panels first, in which a product reads one vector after
 // the other, and several queries read each.
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "attention.h"
@@ -15,7 +16,8 @@ namespace {
 struct Sequences {
   const float* packed;  // (rows, 3 · heads · width): queries, keys and values
   int64_t heads, width;
-  float* output;  // (rows, heads · width)
+  int64_t window;  // keys so many places away or more are hidden from a query; 0 for none
+  float* output;   // (rows, heads · width)
 };
 
 constexpr int64_t kMostLanes = kLanesOf<Wide>;
@@ -23,10 +25,11 @@ constexpr int kMostQueries = 8, kPanels = 2;
 
 int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-// A matrix (rows, columns) in panels (rows, lanes) of as many columns as a vector has.
+// A matrix (rows, columns) in panels (rows, lanes) of as many columns as a vector has; it may be a
+// part of one with more rows, and then lies among them.
 struct Panels {
   const float* data;
-  int64_t rows, columns;
+  int64_t rows, columns, all_rows;
 };
 
 // output[q][c] = start[c] + Σ factors[q][i] · matrix[i][c] for kCount queries and the columns of kParts
@@ -35,7 +38,7 @@ template <typename Vector, int kCount, int kParts>
 KT_INLINE void multiply_panels(const float* factors, int64_t across, const Panels& matrix,
                                int64_t column, const float* start, float* output, int64_t stride) {
   constexpr int64_t kStep = kLanesOf<Vector>;
-  const float* panel = matrix.data + column * matrix.rows;
+  const float* panel = matrix.data + column * matrix.all_rows;
   Vector sums[kCount][kParts] = {};
   for (int part = 0; start != nullptr && part < kParts; ++part) {
     const Vector first = load<Vector>(start + column + part * kStep);
@@ -44,7 +47,7 @@ KT_INLINE void multiply_panels(const float* factors, int64_t across, const Panel
   for (int64_t i = 0; i < matrix.rows; ++i) {
     Vector row[kParts];
     for (int part = 0; part < kParts; ++part) {
-      row[part] = load<Vector>(panel + (part * matrix.rows + i) * kStep);
+      row[part] = load<Vector>(panel + (part * matrix.all_rows + i) * kStep);
     }
     for (int q = 0; q < kCount; ++q) {
       for (int part = 0; part < kParts; ++part) sums[q][part] += factors[q * across + i] * row[part];
@@ -81,14 +84,38 @@ struct Head {
   int64_t stride;
   float* output;         // (length, width), `across` from one to the next
   int64_t across;
+  int64_t window;         // 0 for none
+  const int32_t* places;  // (length) of the tokens; null if they are 0, 1, …
 };
+
+// Hides the scores of the keys from `first` on that are outside the window of a query.
+inline void hide_far(const Head& h, int64_t query, int64_t first, int64_t count, float* scores) {
+  const auto place = [&](int64_t t) { return h.places == nullptr ? t : h.places[t]; };
+  const int64_t here = place(query);
+  for (int64_t t = 0; t < count; ++t) {
+    if (std::abs(place(first + t) - here) >= h.window) scores[t] = kMasked;
+  }
+}
 
 template <typename Vector, int kCount>
 KT_INLINE void attend_some(const Head& h, int64_t query) {
-  const int64_t room = h.keys.columns, length = h.values.rows;
-  multiply<Vector, kCount>(h.queries + query * h.stride, h.stride, h.keys, h.hidden, h.scores, room);
-  for (int q = 0; q < kCount; ++q) softmax<Vector>(h.scores + q * room, length);
-  multiply<Vector, kCount>(h.scores, room, h.values, nullptr, h.output + query * h.across, h.across);
+  constexpr int64_t kStep = kLanesOf<Vector>;
+  int64_t first = 0, last = h.values.rows;
+  if (h.window > 0) {
+    first = std::max<int64_t>(0, query - h.window + 1) / kStep * kStep;
+    last = std::min(last, query + kCount - 1 + h.window);
+  }
+  const int64_t count = last - first, room = rounded_up(count, kStep);
+  const Panels keys{h.keys.data + first * h.keys.all_rows, h.keys.rows, room, h.keys.all_rows};
+  const Panels values{h.values.data + first * kStep, count, h.values.columns, h.values.all_rows};
+  multiply<Vector, kCount>(h.queries + query * h.stride, h.stride, keys, h.hidden + first, h.scores,
+                           room);
+  for (int q = 0; q < kCount; ++q) {
+    float* scores = h.scores + q * room;
+    if (h.window > 0) hide_far(h, query + q, first, count, scores);
+    softmax<Vector>(scores, count);
+  }
+  multiply<Vector, kCount>(h.scores, room, values, nullptr, h.output + query * h.across, h.across);
 }
 
 // `first` is the row of the sentence that `packed` and `output` begin with.
@@ -120,8 +147,9 @@ KT_INLINE void attend_head(const Sequences& s, const Sentence& sentence, int64_t
       }
     }
   }
-  const Head h{queries, {keys, s.width, room}, {values, length, s.width}, hidden, scores, stride,
-               s.output + start * model + there, model};
+  const Head h{queries, {keys, s.width, room, s.width}, {values, length, s.width, length}, hidden,
+               scores, stride, s.output + start * model + there, model, s.window,
+               sentence.places.empty() ? nullptr : sentence.places.data()};
   int64_t query = 0;
   for (; query + kQueries <= length; query += kQueries) attend_some<Vector, kQueries>(h, query);
   for (; query + 4 <= length; query += 4) attend_some<Vector, 4>(h, query);
@@ -187,7 +215,7 @@ void SequenceAttention::compute(Context& context) const {
   check_shape("packed", shape, {rows, 3 * model});
   check_heads(heads_, width);
   const Sentences sentences = read_sentences(context, 1, rows);
-  attend_all(context, {context.input<float>(0), heads_, width,
+  attend_all(context, {context.input<float>(0), heads_, width, window_,
                        context.output<float>(0, {rows, model})}, sentences);
 }
 
@@ -202,7 +230,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
   const std::vector<Group> groups = groups_of(sentences);
   if (groups.size() < 2) {
     return layer_.in_steps(context, rows, [&](const float* packed, float* output) {
-      attend_all(context, {packed, heads_, width, output}, sentences);
+      attend_all(context, {packed, heads_, width, window_, output}, sentences);
       return output;
     });
   }
@@ -213,7 +241,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
     for (int64_t place = first; place < last; ++place) {
       const Group& g = groups[place];
       layer_.some(rows, g.row, g.rows, [&](int64_t, int64_t, const float* packed, float* output) {
-        const Sequences s{packed, heads_, width, output};
+        const Sequences s{packed, heads_, width, window_, output};
         for (int64_t part = g.first * heads_; part < g.last * heads_; ++part) {
           attend_head(s, sentences.each[part / heads_], g.row, part % heads_, room);
         }
