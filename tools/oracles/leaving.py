@@ -20,7 +20,7 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
         *(f"translators/{name}" for name in ("marian_huggingface", "bart", "mbart", "mbart50")),
         *(f"translators/{name}" for name in ("m2m100", "nllb", "t5")),
         *(f"stacks/{name}" for name in ("bert", "roberta", "xlm_roberta", "distilbert", "mpnet")),
-        "stacks/albert",
+        *(f"stacks/{name}" for name in ("albert", "electra", "modernbert", "nomic_bert")),
         "xlnets/xlnet_classes",
         *(f"stacks/{name}" for name in ("gpt2", "llama", "llama_sentencepiece")),
     ),

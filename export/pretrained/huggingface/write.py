@@ -10,7 +10,7 @@ from keras_transformer.export.pretrained.huggingface.architecture import Archite
 from keras_transformer.export.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.export.pretrained.huggingface.decoders.llama import DECODERS
 from keras_transformer.export.pretrained.huggingface.decoders.llama_family import LLAMA_FAMILY
-from keras_transformer.export.pretrained.huggingface.encoders import (
+from keras_transformer.export.pretrained.huggingface.encoders.bert_family import (
     ALBERT,
     BERT,
     DISTILBERT,
@@ -18,6 +18,9 @@ from keras_transformer.export.pretrained.huggingface.encoders import (
     ROBERTA,
     XLNET,
 )
+from keras_transformer.export.pretrained.huggingface.encoders.electra import ELECTRA
+from keras_transformer.export.pretrained.huggingface.encoders.modernbert import MODERNBERT
+from keras_transformer.export.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERT
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
 from keras_transformer.export.pretrained.huggingface.t5 import T5
@@ -31,7 +34,7 @@ from keras_transformer.whole_files import whole_file
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
-_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, XLNET)
+_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, ELECTRA, MODERNBERT, NOMIC_BERT, XLNET)
 _DECODERS = (*DECODERS, *LLAMA_FAMILY, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 

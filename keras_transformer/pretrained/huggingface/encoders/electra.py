@@ -45,7 +45,7 @@ def electra_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) ->
     return replace(
         config,
         embedding_dim=None if narrow == config.model_dim else narrow,
-        pooler_activation="gelu" if config.pooler else "tanh",
+        pooler_activation="gelu",
     )
 
 

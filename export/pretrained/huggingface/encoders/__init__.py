@@ -1,0 +1,1 @@
+"""The ways out of encoders alone, a family a file."""
