@@ -107,3 +107,6 @@ def test_an_exported_reranker_is_the_same_again(read: tuple[Any, Any], tmp_path:
     model, tokenizer = read
     out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
     assert read_pretrained(out).config == model.config
+    described = json.loads((out / "tokenizer_config.json").read_text(encoding="utf-8"))
+    # Or its library would read both texts as one.
+    assert "token_type_ids" in described["model_input_names"]

@@ -85,8 +85,11 @@ def save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] = 
     Args:
         outgoing: The model.
         directory: Where to write.
-        inputs: What the model reads of a text, by their names; their library's choice if empty.
+        inputs: What the model reads of a text, by their names; if empty, tokens, their types where
+            there are several, and the mask.
     """
+    if not inputs and outgoing.config.num_token_types > 1:
+        inputs = ("input_ids", "token_type_ids", "attention_mask")
     special = outgoing.config.special_ids
     if is_sentencepiece(outgoing):
         save_fairseq_tokenizer(outgoing, directory)
