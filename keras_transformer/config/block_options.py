@@ -14,6 +14,7 @@ from keras_transformer.config.stack import (
     NormConfig,
     NormKind,
     NormPlacement,
+    NormScope,
     Recurrence,
     RecurrenceConfig,
     SharingConfig,
@@ -54,8 +55,9 @@ class BlockOptions:
         activation_dropout: Probability of dropping a feature within the feed-forward layer.
         activation: The feed-forward layer's: the name of a Keras activation, "gelu_tanh" (that of
             GPT-2) or "squared_relu" (So et al. 2021).
-        norm: "post" as in the paper; or, with a final norm on each stack, "pre", or "both", which
-            also normalises what each sub-layer adds (Ding et al. 2021).
+        norm: "post" as in the paper; or, with a final norm on each stack, "pre", "both", which also
+            normalises what each sub-layer adds (Ding et al. 2021), or "output", which normalises
+            that alone (OLMo 2).
         layer_norm_epsilon: Added to the variance in layer normalisation, or in RMSNorm to the mean
             of squares.
         norm_kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
@@ -79,6 +81,8 @@ class BlockOptions:
             for as many as queries have.
         query_key_norm: Whether self-attention normalises each head's queries and its keys, by norms
             of `norm_kind` (Henry et al. 2020).
+        query_key_norm_over: Whether these are norms of each "head" or of "all_heads" together
+            (OLMo 2).
         rotary_base: The base of rotary positions (Su et al. 2021) in self-attention, beside what
             `positions` adds; 10,000 in the paper, None for none.
         rotary_width: Features of a head that these turn, an even number; None for all.
@@ -131,6 +135,7 @@ class BlockOptions:
     additive_attention: bool = False
     num_key_value_heads: int | None = None
     query_key_norm: bool = False
+    query_key_norm_over: NormScope = "head"
     rotary_base: float | None = None
     rotary_width: int | None = None
     rotary_scaling: Mapping[str, Any] | None = dataclasses.field(
@@ -235,6 +240,7 @@ class BlockOptions:
         own = dataclasses.replace(
             source,
             query_key_norm=norm if self.query_key_norm else None,
+            query_key_norm_over=self.query_key_norm_over,
             rotary=self._rotary(),
             window=self.window,
             relative_bias=self._relative_bias(),

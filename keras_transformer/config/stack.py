@@ -19,7 +19,8 @@ from keras_transformer.config.checks import (
 from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
 from keras_transformer.config.positions.rotary import RotaryConfig
 
-NormPlacement = Literal["post", "pre", "both"]
+NormPlacement = Literal["post", "pre", "both", "output"]
+NormScope = Literal["head", "all_heads"]
 NormKind = Literal["layer_norm", "rms_norm"]
 Recurrence = Literal["ssru", "lstm"]
 
@@ -32,8 +33,9 @@ class NormConfig:
         kind: "layer_norm" (Ba et al. 2016), or "rms_norm" without mean and bias (Zhang and
             Sennrich 2019).
         place: Of residual connections: "post" as in the paper, of the sum; "pre", of a sub-layer's
-            input; or "both", of its input and, by a second norm, of its output (Ding et al. 2021);
-            "none" of the first sub-layer of a stack without a `first_norm`.
+            input; "both", of its input and, by a second norm, of its output (Ding et al. 2021); or
+            "output", of that alone (Liu et al. 2021, Swin Transformer V2); "none" of the first
+            sub-layer of a stack without a `first_norm`.
         epsilon: Added to the variance, or in RMSNorm to the mean of squares.
     """
 
@@ -52,7 +54,7 @@ class NormConfig:
 
     @property
     def is_of_inputs(self) -> bool:
-        """Whether sub-layers read normalised states, so that a stack ends with a norm."""
+        """Whether sub-layers read or add what is normalised, so that a stack ends with a norm."""
         return self.place != "post"
 
     def parameter_count(self, model_dim: int) -> int:
@@ -80,7 +82,8 @@ class AttentionConfig:
             of the product qᵀk (Bahdanau et al. 2015); `scale` is of products, and neither `rotary`
             nor `relative_sinusoids` go with it.
         query_key_norm: The norms of each head's queries and of its keys, before their places turn
-            them (Henry et al. 2020); only of a text within itself, as are the next four.
+            them (Henry et al. 2020); only of a text within itself, as are the next five.
+        query_key_norm_over: Whether these are norms of each "head" or of "all_heads" together.
         rotary: How queries and keys are turned by their places.
         window: Places that a query reads, its own among them: keys that are as many away, or more,
             are hidden from it (Beltagy et al. 2020); None for all.
@@ -105,6 +108,7 @@ class AttentionConfig:
     soft_cap: float | None = None
     additive: bool = False
     query_key_norm: NormConfig | None = None
+    query_key_norm_over: NormScope = "head"
     rotary: RotaryConfig | None = None
     window: int | None = None
     relative_bias: RelativeBiasConfig | None = None
@@ -130,6 +134,11 @@ class AttentionConfig:
         check_flag("scale_attention", self.scale)
         check_soft_cap("attention_soft_cap", self.soft_cap)
         check_flag("additive_attention", self.additive)
+        check_choice("query_key_norm_over", self.query_key_norm_over, get_args(NormScope))
+        if self.query_key_norm_over != "head" and self.query_key_norm is None:
+            raise ValueError(
+                f"query_key_norm_over={self.query_key_norm_over!r} needs query_key_norm=True."
+            )
         check_flag("relative_sinusoids", self.relative_sinusoids)
         check_flag("relative_segments", self.relative_segments)
         if self.additive and (self.rotary is not None or self.relative_sinusoids):
@@ -155,8 +164,10 @@ class AttentionConfig:
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, but for biases of distances."""
-        norm = self.query_key_norm
-        norms = 0 if norm is None else 2 * norm.parameter_count(self.key_dim)
+        norm, counts = self.query_key_norm, (1, 1)
+        if self.query_key_norm_over == "all_heads":
+            counts = (self.num_heads, self.num_key_value_heads)
+        norms = 0 if norm is None else norm.parameter_count(self.key_dim * sum(counts))
         queries, values = self.num_heads * self.key_dim, self.num_heads * self.value_dim
         heads = queries + self.num_key_value_heads * (self.key_dim + self.value_dim)
         biases = self.use_bias * (heads + self.output_bias * model_dim)

@@ -82,7 +82,8 @@ class MultiHeadAttention(Configured):
             )
             linear.build(input_shape)
             setattr(self, f"{name}_linear", linear)
-        self.query_norm, self.key_norm = (self._norm(name) for name in ("query_norm", "key_norm"))
+        self.query_norm = self._norm("query_norm", self.config.num_heads)
+        self.key_norm = self._norm("key_norm", self.config.num_key_value_heads)
         if self.distances is not None:
             self.distances.build(query_shape)
         if self.segments is not None:
@@ -93,11 +94,12 @@ class MultiHeadAttention(Configured):
             self.score_vectors = self.add_weight(shape, linear_initializer(), name="score_vectors")
         self.drop = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="drop")
 
-    def _norm(self, name: str) -> keras.layers.Layer | None:
+    def _norm(self, name: str, num_heads: int) -> keras.layers.Layer | None:
         if self.config.query_key_norm is None:
             return None
         norm = make_norm(self.config.query_key_norm, self.dtype_policy, name)
-        norm.build((None, None, None, self.config.key_dim))
+        over = num_heads if self.config.query_key_norm_over == "all_heads" else 1
+        norm.build((None, None, over * self.config.key_dim))
         return norm
 
     @property
@@ -167,8 +169,8 @@ class MultiHeadAttention(Configured):
         Returns:
             `(batch, heads, target_length, key_dim)`, not yet divided by √d_k.
         """
-        queries = self._split(self.query_linear(query), self.config.num_heads)
-        return self._placed(queries, self.query_norm, first_place)
+        projected, heads = self.query_linear(query), self.config.num_heads
+        return self._placed(projected, heads, self.query_norm, first_place)
 
     def project(
         self, key: Tensor, value: Tensor | None = None, first_place: Tensor | int = 0
@@ -185,9 +187,9 @@ class MultiHeadAttention(Configured):
             `(batch, key_value_heads, source_length, value_dim)`.
         """
         value = key if value is None else value
-        keys = self._split(self.key_linear(key), self.config.num_key_value_heads)
-        values = self._split(self.value_linear(value), self.config.num_key_value_heads)
-        return self._placed(keys, self.key_norm, first_place), values
+        heads = self.config.num_key_value_heads
+        keys = self._placed(self.key_linear(key), heads, self.key_norm, first_place)
+        return keys, self._split(self.value_linear(value), heads)
 
     def attend(
         self,
@@ -247,9 +249,15 @@ class MultiHeadAttention(Configured):
         scaled = queries * scale if self.config.scale else queries
         return self._multiply(scaled, ops.swapaxes(keys, -1, -2))
 
-    def _placed(self, heads: Tensor, norm: Any, first_place: Tensor | int) -> Tensor:
-        """Returns queries or keys normalised and turned by their places."""
-        heads = heads if norm is None else norm(heads)
+    def _placed(
+        self, projected: Tensor, num_heads: int, norm: Any, first_place: Tensor | int
+    ) -> Tensor:
+        """Returns queries or keys in heads, normalised and turned by their places."""
+        if norm is not None and self.config.query_key_norm_over == "all_heads":
+            heads = self._split(norm(projected), num_heads)
+        else:
+            heads = self._split(projected, num_heads)
+            heads = heads if norm is None else norm(heads)
         rotary = self.config.rotary
         return heads if rotary is None else rotate(heads, first_place, rotary)
 

@@ -1,5 +1,6 @@
 """The residual connection around every sub-layer: LayerNorm(x + Sublayer(x)) (paper, section 3.1);
-pre-norm, x + Sublayer(LayerNorm(x)); or both, x + LayerNorm(Sublayer(LayerNorm(x))).
+pre-norm, x + Sublayer(LayerNorm(x)); both, x + LayerNorm(Sublayer(LayerNorm(x))); or that of the
+output alone, x + LayerNorm(Sublayer(x)).
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ class Residual(Configured):
 
     Args:
         config: The normalisation, and of what it is: the sum, the sub-layer's input, both that and
-            its output, or nothing.
+            its output, its output alone, or nothing.
         dropout: Probability of dropping a feature of the sub-layer's output.
 
     Input and output:
@@ -39,11 +40,11 @@ class Residual(Configured):
         """Creates the normalisation for the states' width."""
         # Of either kind: the attribute names the weights in a model's file.
         self.layer_norm: Any = None
-        if self.config.place != "none":
+        if self.config.place not in ("none", "output"):
             self.layer_norm = make_norm(self.config, self.dtype_policy, "layer_norm")
             self.layer_norm.build(states_shape)
         self.output_norm = None
-        if self.config.place == "both":
+        if self.config.place in ("both", "output"):
             self.output_norm = make_norm(self.config, self.dtype_policy, "output_norm")
             self.output_norm.build(states_shape)
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="drop")

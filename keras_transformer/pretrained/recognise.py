@@ -33,6 +33,7 @@ from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import GPTS
 from keras_transformer.pretrained.huggingface.decoders.granite import GRANITES
 from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
+from keras_transformer.pretrained.huggingface.decoders.olmo import OLMOS
 from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
 from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
@@ -59,6 +60,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **LLAMAS,
     **GEMMAS,
     **GRANITES,
+    **OLMOS,
     **PHIS,
     **SMOLLMS,
     **TRANSFO_XLS,

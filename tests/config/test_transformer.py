@@ -65,7 +65,7 @@ def test_a_config_cannot_be_changed() -> None:
         ({"rotary_base": 1.0}, "rotary_base must be above 1 and finite, got 1.0"),
         ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
         ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),
-        ({"norm": "middle"}, "norm must be one of post, pre, both, got 'middle'"),
+        ({"norm": "middle"}, "norm must be one of post, pre, both, output, got 'middle'"),
         (
             {"positions": "rotary"},
             "positions must be one of sinusoidal, learned, none, got 'rotary'",

@@ -134,6 +134,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "RMSNorm": {"epsilon": 1e-4},
     "Residual": {"config": NORM, "dropout": 0.2},
     "Residual rms": {"config": RMS_NORM, "dropout": 0.2},
+    "Residual output": {"config": dataclasses.replace(NORM, place="output"), "dropout": 0.2},
     "Residual both": {"config": dataclasses.replace(NORM, place="both"), "dropout": 0.2},
     "Embeddings": EMBEDDINGS,
     "Embeddings of BERT": {

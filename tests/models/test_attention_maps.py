@@ -57,7 +57,7 @@ class PaperMaps:
         )
 
 
-@pytest.mark.parametrize("norm", ["post", "pre", "both"])
+@pytest.mark.parametrize("norm", ["post", "pre", "both", "output"])
 def test_equals_the_paper_in_float64(norm: str, random_model, paper) -> None:
     model = random_model(norm=norm)
     found = attention_maps(model, SOURCE, TARGET)

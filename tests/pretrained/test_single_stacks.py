@@ -53,6 +53,7 @@ DECODERS = (
     "gemma2",
     "gemma3",
     "mistral",
+    "olmo2",
     "phi3",
     "granite",
     "smollm3",

@@ -105,6 +105,10 @@ class Paper:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Section 3.2.2 with the layer's weights; query (T, D), key (S, D), keep (T, S)."""
         heads, all_weights = [], []
+
+        def of(dense: Any) -> Any:
+            return lambda states: cls.linear(dense, states)
+
         if layer.config.window is not None:
             places = np.arange(len(query))
             near = np.abs(places[:, None] - places) < layer.config.window
@@ -112,15 +116,18 @@ class Paper:
         for head in range(layer.config.num_heads):
             # With fewer heads of keys, neighbouring heads of queries share one.
             shared = head // (layer.config.num_heads // layer.config.num_key_value_heads)
+            over_all = layer.config.query_key_norm_over == "all_heads"
             q, k, v = (
-                cls.linear(linear, states)[:, place * width : (place + 1) * width]
-                for linear, states, width, place in (
-                    (layer.query_linear, query, layer.config.key_dim, head),
-                    (layer.key_linear, key, layer.config.key_dim, shared),
-                    (layer.value_linear, key, layer.config.value_dim, shared),
+                (cls.norm(norm, linear(states)) if norm and over_all else linear(states))[
+                    :, place * width : (place + 1) * width
+                ]
+                for linear, norm, states, width, place in (
+                    (of(layer.query_linear), layer.query_norm, query, layer.config.key_dim, head),
+                    (of(layer.key_linear), layer.key_norm, key, layer.config.key_dim, shared),
+                    (of(layer.value_linear), None, key, layer.config.value_dim, shared),
                 )
             )
-            if layer.config.query_key_norm is not None:
+            if layer.config.query_key_norm is not None and not over_all:
                 q, k = cls.norm(layer.query_norm, q), cls.norm(layer.key_norm, k)
             if layer.config.rotary is not None:
                 q, k = (cls.rotary(vectors, layer.config.rotary) for vectors in (q, k))
@@ -222,8 +229,9 @@ class Paper:
         """The connection that a `Residual` is around a function of states."""
         if layer.config.place == "post":
             return cls.norm(layer.layer_norm, states + sub_layer(states))
-        outputs = sub_layer(cls.norm(layer.layer_norm, states))
-        if layer.config.place == "both":
+        inputs = states if layer.config.place == "output" else cls.norm(layer.layer_norm, states)
+        outputs = sub_layer(inputs)
+        if layer.config.place in ("both", "output"):
             outputs = cls.norm(layer.output_norm, outputs)
         return states + outputs
 

@@ -179,6 +179,7 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
+    "olmo2": ("Olmo2", {"pad_token_id": None}),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
     "gemma2": (

@@ -54,7 +54,8 @@ GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 
 # What our operators of attention hold, all but those of one new token without shared heads.
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"} | {"rotary", "query_key_norm"}
+    AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"}
+    | {"rotary", "query_key_norm", "query_key_norm_over"}
 }
 # What that of whole texts holds.
 _OF_TEXTS = {AttentionConfig: HOLDS[AttentionConfig] | {"window"}}
@@ -249,10 +250,10 @@ class Native(OnnxRuntime):
             name, units = GELUS[parts.between.function], parts.projection.units
             parts = parts._replace(between=Between(graph, name, (), units=units))
         projection, between, output, _ = parts
-        if isinstance(norm, RMSNorm):
+        if norm is None or isinstance(norm, RMSNorm):
             change = parts.change(graph, self.kernels, inputs)
             sums = graph.op("Add", parts.added(states), change)
-            return [sums, normalized(graph, sums, norm)]
+            return [sums, _normalized(graph, sums, norm)]
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
         first = self.kernels.packed(projection)
@@ -307,7 +308,9 @@ def _reads_texts(attention: Any) -> bool:
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
-    """Returns the norm of `(rows, model_dim)`."""
+    """Returns the norm of `(rows, model_dim)`; these themselves without one."""
+    if norm is None:
+        return states
     if isinstance(norm, RMSNorm):
         return normalized(graph, states, norm)
     flags = {"domain": NATIVE, "epsilon": float(norm.epsilon)}

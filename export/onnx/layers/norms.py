@@ -13,12 +13,12 @@ from keras_transformer.layers.variants.rms_norm import RMSNorm
 
 HOLDS: dict[type, set[str]] = {
     NormConfig: {"kind", "place", "epsilon"},
-    AttentionConfig: {"query_key_norm"},
+    AttentionConfig: {"query_key_norm", "query_key_norm_over"},
 }
 
 
 def with_normalized_heads(graph: GraphBuilder, attention: MultiHeadAttention, packed: str) -> str:
-    """Normalises each head's queries and keys of `own_projection`'s outputs, and scales them.
+    """Normalises queries and keys of `own_projection`'s outputs, and scales them.
 
     Args:
         graph: The graph.
@@ -32,6 +32,9 @@ def with_normalized_heads(graph: GraphBuilder, attention: MultiHeadAttention, pa
         (query, attention.query_norm, large * np.float32(score_scale(attention)), widths[0]),
         (key, attention.key_norm, large, widths[1]),
     ):
+        if attention.config.query_key_norm_over == "all_heads":
+            found.append(normalized(graph, part, norm, scale=np.tile(scale, whole // width)))
+            continue
         heads = normalized(graph, graph.reshape(part, -1, width), norm, scale=scale)
         found.append(graph.reshape(heads, -1, whole))
     return graph.op("Concat", *found, value, axis=1)

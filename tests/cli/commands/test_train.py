@@ -233,7 +233,10 @@ def test_tfds_passes_name_directory_and_download(monkeypatch, tmp_path) -> None:
         ),
         ("--target-column 0", "--target-column belongs to --data tsv, but --data is demo."),
         ("--data demo --epochs 0", "epochs must be at least 1, got 0."),
-        ("--data demo --model.norm mid", "--model.norm expects one of post, pre, both, got 'mid'."),
+        (
+            "--data demo --model.norm mid",
+            "--model.norm expects one of post, pre, both, output, got",
+        ),
         ("--data demo --preset huge", "--preset expects one of tiny, small, base, big"),
         ("--init a --vocab-size 99", "--vocab-size sets a vocabulary, but the run starts"),
         ("--init a --tokenizer b", "--tokenizer sets a vocabulary, but the run starts"),

@@ -20,6 +20,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 OPTIONS: list[dict[str, Any]] = [
     {"norm": "both"},
+    {"norm": "output"},
     {"norm_kind": "rms_norm"},
     {"gated_feed_forward": True},
     {"gated_feed_forward": True, "activation": "squared_relu"},
@@ -30,6 +31,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"scale_attention": False},
     {"num_key_value_heads": 1},
     {"query_key_norm": True},
+    {"query_key_norm": True, "query_key_norm_over": "all_heads"},
     {"rotary_base": 10_000.0},
     {
         "rotary_base": 10_000.0,

@@ -233,6 +233,13 @@ DECODERS: dict[str, dict[str, Any]] = {
     "clusters of ids": {"cutoffs": (10, 25), "div_value": 2, "logit_bias": True},
     "clusters of ids, own head": {"cutoffs": (20,), "tied_head": False, "num_layers": 1},
     "as Qwen 3": {**MODERN, "scale_attention": True, "query_key_norm": True},
+    "as OLMo 2": {
+        **MODERN,
+        "norm": "output",
+        "query_key_norm": True,
+        "query_key_norm_over": "all_heads",
+        "rotary_scaling": {"kind": "yarn", "factor": 4.0, "original_length": 64, "magnitude": 1.2},
+    },
     "as Qwen 3, scaled": {
         **MODERN,
         "query_key_norm": True,

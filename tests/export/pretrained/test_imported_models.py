@@ -52,6 +52,7 @@ NAMES = {
     "stacks/bert_reranker": "BertForSequenceClassification",
     "stacks/granite": "LlamaForCausalLM",
     "stacks/phi3": "Phi3ForCausalLM",
+    "stacks/olmo2": "Olmo2ForCausalLM",
     "stacks/smollm3": "SmolLM3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",

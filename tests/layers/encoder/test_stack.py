@@ -38,7 +38,7 @@ def expected_block(paper, block: EncoderBlock, states: np.ndarray, keep: np.ndar
     return states
 
 
-@pytest.mark.parametrize("norm", ["post", "pre", "both"])
+@pytest.mark.parametrize("norm", ["post", "pre", "both", "output"])
 def test_stack_equals_the_paper_in_float64(norm: str, paper, randomize) -> None:
     encoder = Encoder(BlockOptions(norm=norm, **ARGUMENTS).stack_of(2))
     states, keep = normal(2, 4, 6), np.array([[True] * 4, [True, True, False, False]])

@@ -28,6 +28,11 @@ OPTIONS: list[dict[str, Any]] = [
         "rotary": RotaryConfig(base=50.0),
     },
     {"output_bias": False},
+    {
+        "num_key_value_heads": 2,
+        "query_key_norm": NormConfig(kind="rms_norm"),
+        "query_key_norm_over": "all_heads",
+    },
     {"window": 2},
     {"soft_cap": 0.5},
     {"soft_cap": 0.7, "scale": False, "num_key_value_heads": 2, "window": 2},

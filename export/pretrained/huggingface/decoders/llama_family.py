@@ -52,6 +52,13 @@ LLAMA_FAMILY = (
         rotary_width=None,
     ),
     of_llama(
+        "Olmo2ForCausalLM",
+        "olmo2",
+        norm=("output",),
+        query_key_norm=(True,),
+        query_key_norm_over=("all_heads",),
+    ),
+    of_llama(
         "SmolLM3ForCausalLM",
         "smollm3",
         more=_smollm3_fields,

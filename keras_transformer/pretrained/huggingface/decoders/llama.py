@@ -24,10 +24,11 @@ from keras_transformer.pretrained.weight_table import Entry, linear, norm
 
 _EMBEDDINGS = "model.embed_tokens.weight"
 _UNREAD = ("rotary_emb.inv_freq", HEAD)  # Rates that are computed, and heads that are tied.
-# Of a block, by their number; a second one of a sub-layer is of its outputs.
+# Of a block, in order.
 _NORMS = {
-    2: ("input", "post_attention"),
-    4: ("input", "post_attention", "pre_feedforward", "post_feedforward"),
+    "pre": ("input", "post_attention"),
+    "both": ("input", "post_attention", "pre_feedforward", "post_feedforward"),
+    "output": ("post_attention", "post_feedforward"),
 }
 
 
@@ -106,7 +107,7 @@ def llama_table(
         here = f"model.layers.{number}."
         connections = block.self_attention_residual, block.feed_forward_residual
         norms = [one for each in connections for one in (each.layer_norm, each.output_norm) if one]
-        for layer, name in zip(norms, _NORMS[len(norms)], strict=True):
+        for layer, name in zip(norms, _NORMS[model.config.norm], strict=True):
             yield from norm(layer, f"{here}{name}_layernorm")
         attention = block.self_attention
         for name, layer in zip("qkvo", attention.linear_layers, strict=True):
