@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
 from keras_transformer.runs.history import History
 from keras_transformer.runs.run_directory import (
     RunDirectory,
@@ -180,3 +181,15 @@ def test_a_runs_files_are_named_without_loading_keras() -> None:
         [sys.executable, "-c", command], capture_output=True, text=True, check=True
     )
     assert not {"keras", "tensorflow"} & set(result.stdout.split())
+
+
+def test_a_chat_template_is_kept(run: RunDirectory) -> None:
+    assert run.load_chat_template() is None
+    chat = ChatTemplate("{{ messages }}", {"bos_token": "<s>"})
+    run.save_chat_template(chat)
+    assert run.load_chat_template() == chat
+    (run.path / CHAT_TEMPLATE).write_text("{", "utf-8")
+    with pytest.raises(ValueError, match=f"{CHAT_TEMPLATE}: it is not a chat template"):
+        run.load_chat_template()
+    run.save_chat_template(None)
+    assert run.load_chat_template() is None

@@ -10,7 +10,9 @@ import pytest
 from single_texts import BOTH_SIZES, LINES, PLAIN, VOCABULARY, labelled, weights
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
+from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import train_tokenizer
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
@@ -148,3 +150,12 @@ def test_an_embedding_of_which_all_is_frozen_is_refused(start, runs: dict[str, P
     for freeze in ("encoder", "1"):
         with pytest.raises(ValueError, match=f"freeze='{freeze}' leaves nothing to train: freeze"):
             start("embed", "run", pairs, init=runs["masked-lm"], options={"freeze": freeze})
+
+
+@pytest.mark.exhaustive
+def test_a_chat_template_goes_along(start, runs: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs["causal-lm"], tmp_path / "chatting")
+    chat = ChatTemplate("{{ messages[0].content }}")
+    RunDirectory(tmp_path / "chatting").save_chat_template(chat)
+    start("causal-lm", "tuned", init=tmp_path / "chatting", options={"max_steps": 1})
+    assert RunDirectory(tmp_path / "tuned").load_chat_template() == chat
