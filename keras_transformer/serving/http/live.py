@@ -135,8 +135,10 @@ class _Live:
         body = read_object(await self._bodies.read(request.scope, request.receive))
         check_keys(body, (*names, *_OWN))
         own = {name: body.pop(name) for name in _OWN if name in body}
-        if "stop" in own and isinstance(own["stop"], str):
+        if isinstance(own.get("stop", []), str):
             own["stop"] = [own["stop"]]
+        if not isinstance(own.get("stop", []), list):
+            raise refusal("stop must be a string or a list of strings.")
         return self._texts(body, names), own
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
