@@ -275,4 +275,13 @@ def chat_artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generation = folder / "theirs" / "generation_config.json"
     generation.write_text(json.dumps({"eos_token_id": [341, 342]}), "utf-8")
     run = import_run(folder / "theirs", folder / "run")
-    return export_run(run, folder / "chatting")
+    return export_run(run, folder / "chatting", target="onnxruntime")
+
+
+@pytest.fixture(scope="session")
+def generating(family_artefact: Callable[[Any], Path]) -> Iterator[Server]:
+    """A server of a generator, which tests share and leave running."""
+    search = SearchOptions(max_length=40)
+    running = start_server(family_artefact("decoder"), search, max_source_length=18)
+    yield running
+    running.stop()

@@ -18,13 +18,7 @@ def ask() -> Callable[[Any], Any]:
     )
 
 
-@pytest.fixture(scope="module")
-def generating(family_artefact: Callable[[Any], Path], start_shared: Callable[..., Any]) -> Any:
-    """A server of a generator."""
-    return start_shared(family_artefact("decoder"), max_source_length=18)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(ask: Callable[[Any], Any], generating: Any) -> Any:
     """OpenAI's client of a generator."""
     return ask(generating)
