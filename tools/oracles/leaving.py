@@ -23,6 +23,7 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
         *(f"stacks/{name}" for name in ("albert", "electra", "modernbert", "nomic_bert")),
         "xlnets/xlnet_classes",
         *(f"stacks/{name}" for name in ("gpt2", "llama", "llama_sentencepiece")),
+        *(f"stacks/{name}" for name in ("llama3", "qwen2", "phi3", "smollm3", "olmo2", "granite")),
     ),
     "marian": ("translators/marian", "translators/marian_ssru"),
 }
