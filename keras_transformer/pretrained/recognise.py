@@ -36,6 +36,7 @@ from keras_transformer.pretrained.huggingface.decoders.llama import LLAMAS
 from keras_transformer.pretrained.huggingface.decoders.olmo import OLMOS
 from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
 from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
+from keras_transformer.pretrained.huggingface.decoders.stablelm import STABLELMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
 from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRAS
 from keras_transformer.pretrained.huggingface.encoders.modernbert import MODERNBERTS
@@ -63,6 +64,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **OLMOS,
     **PHIS,
     **SMOLLMS,
+    **STABLELMS,
     **TRANSFO_XLS,
     **XLNETS,
 }

@@ -53,6 +53,7 @@ DECODERS = (
     "gemma2",
     "gemma3",
     "mistral",
+    "stablelm",
     "olmo2",
     "phi3",
     "granite",

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+LLAMAS = ("llama3", "qwen2", "phi3", "smollm3", "stablelm", "olmo2")
 # The models of each format.
 NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
     "huggingface": (
@@ -23,7 +24,7 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
         *(f"stacks/{name}" for name in ("albert", "electra", "modernbert", "nomic_bert")),
         "xlnets/xlnet_classes",
         *(f"stacks/{name}" for name in ("gpt2", "llama", "llama_sentencepiece")),
-        *(f"stacks/{name}" for name in ("llama3", "qwen2", "phi3", "smollm3", "olmo2", "granite")),
+        *(f"stacks/{name}" for name in (*LLAMAS, "granite")),
     ),
     "marian": ("translators/marian", "translators/marian_ssru"),
 }

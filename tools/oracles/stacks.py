@@ -125,6 +125,7 @@ def gpt2(tokenizer: Any) -> Any:
     return transformers.GPT2LMHeadModel(config)
 
 
+PARTLY = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
 # Decoders of Llama's form: the beginning of their classes' names, and what they need beside sizes.
 OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", {}),
@@ -180,6 +181,10 @@ OF_LLAMA: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "olmo2": ("Olmo2", {"pad_token_id": None}),
+    "stablelm": (
+        "StableLm",
+        {"rope_parameters": PARTLY, "use_qkv_bias": True, "pad_token_id": None},
+    ),
     "mistral": ("Mistral", {"head_dim": 8, "sliding_window": 4}),
     "gemma": ("Gemma", {"head_dim": 12, "tie_word_embeddings": True, "pad_token_id": 0}),
     "gemma2": (

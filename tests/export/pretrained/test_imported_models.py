@@ -53,6 +53,7 @@ NAMES = {
     "stacks/granite": "LlamaForCausalLM",
     "stacks/phi3": "Phi3ForCausalLM",
     "stacks/olmo2": "Olmo2ForCausalLM",
+    "stacks/stablelm": "StableLmForCausalLM",
     "stacks/smollm3": "SmolLM3ForCausalLM",
     "stacks/gemma": "GemmaForCausalLM",
     "stacks/gemma2": "Gemma2ForCausalLM",

@@ -198,6 +198,12 @@ def of_llama(
     )
 
 
+# Of queries, keys and values alone.
+QKV_BIASES: dict[str, Any] = {
+    "use_bias": (True,),
+    "attention_output_bias": (False,),
+    "feed_forward_bias": (False,),
+}
 DECODERS = (
     GPT2,
     of_llama(
@@ -207,9 +213,7 @@ DECODERS = (
     of_llama(
         "Qwen2ForCausalLM",
         "qwen2",
-        use_bias=(True,),
-        attention_output_bias=(False,),
-        feed_forward_bias=(False,),
+        **QKV_BIASES,
     ),
     of_llama("Qwen3ForCausalLM", "qwen3", query_key_norm=(True,)),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keras_transformer.export.pretrained.huggingface.decoders.llama import of_llama
+from keras_transformer.export.pretrained.huggingface.decoders.llama import QKV_BIASES, of_llama
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.phi import phi3_table
 from keras_transformer.pretrained.huggingface.decoders.rope import ORIGINAL_LENGTH
@@ -41,6 +41,12 @@ def _phi3_fields(outgoing: Outgoing) -> dict[str, Any]:
     return {"resid_pdrop": outgoing.config.dropout, **original}
 
 
+def _stablelm_fields(outgoing: Outgoing) -> dict[str, Any]:
+    config: Any = outgoing.config
+    return {"layer_norm_eps": config.layer_norm_epsilon, "use_qkv_bias": config.use_bias}
+
+
+_NO_OR_QKV_BIASES: tuple[dict[str, Any], ...] = ({}, QKV_BIASES)
 NO_POSITIONS = {"rotary_base": None}
 LLAMA_FAMILY = (
     of_llama(
@@ -57,6 +63,17 @@ LLAMA_FAMILY = (
         norm=("output",),
         query_key_norm=(True,),
         query_key_norm_over=("all_heads",),
+    ),
+    *(
+        of_llama(
+            "StableLmForCausalLM",
+            "stablelm",
+            more=_stablelm_fields,
+            norm_kind=("layer_norm",),
+            rotary_width=None,
+            **biases,
+        )
+        for biases in _NO_OR_QKV_BIASES
     ),
     of_llama(
         "SmolLM3ForCausalLM",
