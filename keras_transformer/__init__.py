@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from keras_transformer.data.sources.texts import (
         LabelledCorpus,
         LabelledTexts,
+        ScoredCorpus,
         TextCorpus,
         Texts,
         read_texts,
@@ -84,6 +85,7 @@ __all__ = [
     "Pairs",
     "Perplexity",
     "RunFeatures",
+    "ScoredCorpus",
     "SearchOptions",
     "SentenceTranslator",
     "SmoothedCrossEntropy",
@@ -139,6 +141,7 @@ _HOMES = {
     "Pairs": "data.sources.corpus",
     "Perplexity": "training.loss.metrics",
     "RunFeatures": "features.feature_runs",
+    "ScoredCorpus": "data.sources.texts",
     "SearchOptions": "search.options",
     "SentenceTranslator": "translation.by_sentence",
     "SmoothedCrossEntropy": "training.loss.label_smoothing",

@@ -30,6 +30,7 @@ FAMILIES: dict[str, Any] = {
     "permutation-lm": EncoderConfig,
     "causal-lm": DecoderConfig,
     "classify": EncoderConfig,
+    "rerank": EncoderConfig,
     "tag": EncoderConfig,
     "embed": EncoderConfig,
     "denoising": TransformerConfig,

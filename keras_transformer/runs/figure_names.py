@@ -25,6 +25,8 @@ class FigureNames(NamedTuple):
 _OF_TOKENS = FigureNames("token_accuracy", "token", has_perplexity=True)
 _OF_HEADS = {
     "classification": FigureNames("accuracy", "text"),
+    # The share of pairs whose score is on the right side of 0.5.
+    "regression": FigureNames("accuracy", "pair"),
     "tagging": FigureNames("tag_accuracy", "word"),
     # The share of texts for which the other text of their pair is the most similar of the batch.
     "embedding": FigureNames("retrieval_accuracy", "pair"),

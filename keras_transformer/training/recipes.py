@@ -133,7 +133,7 @@ RECIPES: dict[str, Recipe] = {
     "transformer-xl-tiny": _SMALL_DECODERS,
 }
 # Tasks whose models read pieces and write none.
-_READING = ("classify", "tag", "embed")
+_READING = ("classify", "rerank", "tag", "embed")
 _CHARACTERS_A_PIECE_READ = 50
 # Of longer pieces a language model has fewer to guess for a word.
 _CHARACTERS_A_PIECE_CONTINUED = 80

@@ -7,6 +7,7 @@ TASKS = {
     "masked_lm": "masked-lm",
     "pretraining": "masked-lm --next-sentence",
     "classification": "classify",
+    "regression": "rerank",
     "tagging": "tag",
     "embedding": "embed",
 }

@@ -56,7 +56,8 @@ _MORE_MODEL_FIELDS = single_stack_fields(MODEL_FIELDS | set(VOCAB_FIELDS))
 _ALL_MODEL_FIELDS = MODEL_FIELDS.union(*_MORE_MODEL_FIELDS.values()) - {"cutoffs"}
 _LABELLED = dict.fromkeys(
     ("train_tsv", "valid_tsv"),
-    "with --task classify: label, tab, text, or two texts; with embed: two texts; or .csv",
+    "with --task classify: label, tab, text, or two texts; with rerank: score of 0 to 1, "
+    "query, text; with embed: two texts; or .csv",
 )
 
 

@@ -13,6 +13,7 @@ TaskName = Literal[
     "permutation-lm",
     "causal-lm",
     "classify",
+    "rerank",
     "tag",
     "embed",
     "denoising",
@@ -46,7 +47,8 @@ class RunOptions:
         task: What to train: "translation" of parallel text; on plain text (--train-text) an encoder
             that fills in hidden tokens ("masked-lm") or predicts some in random order
             ("permutation-lm"), or a decoder that continues texts ("causal-lm"); on labelled text
-            (--train-tsv) an encoder that names the label of a text ("classify"); on pairs of texts
+            (--train-tsv) an encoder that names the label of a text ("classify"); on queries and
+            texts with scores (--train-tsv) one that scores such pairs ("rerank"); on pairs of texts
             that mean the same (--train-tsv) one that gives them similar vectors ("embed"); on words
             with tags (--train-text) one that tags words ("tag"); on plain text a translation's
             model that restores hidden spans ("denoising").

@@ -16,7 +16,12 @@ from keras_transformer.data.sources.json_lines import (
 )
 from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.tagged import TaggedCorpus, read_tagged
-from keras_transformer.data.sources.texts import LabelledCorpus, TextCorpus, read_texts
+from keras_transformer.data.sources.texts import (
+    LabelledCorpus,
+    ScoredCorpus,
+    TextCorpus,
+    read_texts,
+)
 from keras_transformer.data.sources.tsv import read_tsv
 
 if TYPE_CHECKING:
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 # The kinds of data that one flag names.
 _NAMED = {"tfds": "tfds_name", "prepared": "prepared"}
-AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus
+AnyCorpus = TextCorpus | LabelledCorpus | ScoredCorpus | TaggedCorpus | Corpus
 Reader = Callable[[list[Path]], Any]
 
 
@@ -51,6 +56,7 @@ _FORMS = {
     "classify": _Form(
         LabelledCorpus, "tsv", read_labelled, read_json_labelled, "load_tfds_labelled"
     ),
+    "rerank": _Form(ScoredCorpus, "tsv", read_labelled, read_json_labelled, None),
     "embed": _Form(Corpus, "tsv", read_tsv, read_json_pairs, "load_tfds_pairs"),
     "tag": _Form(TaggedCorpus, "text", read_tagged, read_json_tagged, None),
 }

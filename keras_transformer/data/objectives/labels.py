@@ -64,6 +64,22 @@ class LabelSets(Labels):
         return labels, tf.ones_like(labels, tf.float32)
 
 
+@dataclass(frozen=True)
+class Scores(Labels):
+    """The score of each row, float32 `(B, 1)`, with a weight of 1.
+
+    Args:
+        scores: For each number that a row may have instead of a label, its score.
+    """
+
+    scores: tuple[float, ...] = ()
+
+    def labels_of(self, rows: Rows) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns them."""
+        scores = tf.gather(tf.constant(self.scores, tf.float32), rows.classes)[:, None]
+        return scores, tf.ones_like(scores)
+
+
 class Tags(Labels):
     """The number of each word's tag at its first token, `(B, L)`; all other tokens weigh 0, and so
     do unknown tags, which are -1.

@@ -39,8 +39,8 @@ class Objective(Protocol):
             seed: int64 (2,), decides all that is drawn.
 
         Returns:
-            Inputs by name; labels int32 and weights float32 of one shape `(B, predictions)`,
-            weights 0 where there is nothing to predict.
+            Inputs by name; labels, int32 or scores as float32, and weights float32 of one shape
+            `(B, predictions)`, weights 0 where there is nothing to predict.
         """
 
 

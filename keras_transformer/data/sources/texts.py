@@ -178,6 +178,41 @@ class LabelledCorpus:
             )
 
 
+@dataclass(frozen=True)
+class ScoredCorpus:
+    """The corpus of a reranker.
+
+    Attributes:
+        train: Pairs to train on; each label is a score, how well the text fits the query.
+        valid: Pairs to validate on, or None.
+
+    Raises:
+        ValueError: A label is no number from 0 to 1, or there are single texts.
+
+    Example:
+        >>> ScoredCorpus(LabelledTexts(["1"], ["red"], ["a red shirt"], "example")).scores("train")
+        [1.0]
+    """
+
+    train: LabelledTexts
+    valid: LabelledTexts | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("train", "valid"):
+            if getattr(self, name) is not None:
+                self.scores(name)
+
+    def scores(self, name: str) -> list[float]:
+        """Returns the scores of "train" or "valid", but for blank lines."""
+        texts: LabelledTexts = getattr(self, name)
+        if texts.second is None:
+            raise ValueError(
+                f"{texts.origin} holds single texts, and a reranker learns from pairs: write "
+                "score, query and text."
+            )
+        return [_score_of(texts.labels[place], texts.origin, place) for place in texts.filled]
+
+
 def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     """Reads plain text, one text a line.
 
@@ -208,3 +243,16 @@ def names_in(label: str) -> tuple[str, ...]:
 def _listed(classes: Sequence[str], most: int = 10) -> str:
     shown = ", ".join(map(repr, classes[:most]))
     return shown if len(classes) <= most else f"{shown} and {len(classes) - most} more"
+
+
+def _score_of(label: str, origin: str, place: int) -> float:
+    """Returns the score that a label spells; the rest is for the message."""
+    try:
+        score = float(label)
+    except ValueError:
+        score = float("nan")
+    if not 0 <= score <= 1:
+        raise ValueError(
+            f"{origin}: the score of text {place + 1} must be a number from 0 to 1, got {label!r}"
+        )
+    return score

@@ -14,7 +14,7 @@ from keras_transformer.config.checks import check_choice
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
 from keras_transformer.data.sources.tagged import TaggedCorpus
-from keras_transformer.data.sources.texts import LabelledCorpus, TextCorpus
+from keras_transformer.data.sources.texts import LabelledCorpus, ScoredCorpus, TextCorpus
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
@@ -30,7 +30,12 @@ from keras_transformer.training.texts.train import train_texts
 TaskName = Literal["translation"] | TextTaskName
 TRANSLATION = "translation"
 # The task of each corpus that is for one alone if none is named.
-_TASKS: dict[type, str] = {Corpus: TRANSLATION, LabelledCorpus: "classify", TaggedCorpus: "tag"}
+_TASKS: dict[type, str] = {
+    Corpus: TRANSLATION,
+    LabelledCorpus: "classify",
+    ScoredCorpus: "rerank",
+    TaggedCorpus: "tag",
+}
 # What arguments for some tasks alone are if they are not given; None if nothing else is said.
 _DEFAULTS = {"joint_vocabulary": True, "word_level": WORD_LEVEL}
 _INSTEAD = {
@@ -71,13 +76,14 @@ def train(
 
     Args:
         corpus: Training texts and, optionally, validation texts: a `Corpus` of pairs, a
-            `TextCorpus`, a `LabelledCorpus` or a `TaggedCorpus`. Those of a `PreparedCorpus` are
-            streamed from disk, and its vocabularies are used.
+            `TextCorpus`, a `LabelledCorpus`, a `ScoredCorpus` or a `TaggedCorpus`. Those of a
+            `PreparedCorpus` are streamed from disk, and its vocabularies are used.
         directory: Run directory, created if missing; `docs/concepts.md` lists its files.
         task: "translation", or a task of `train_texts`. If None, the corpus's: "translation" for
-            pairs, "classify" for labelled texts, "tag" for tagged ones; for plain texts that which
-            `text_options` are for, or that of the family of `preset` or `init`: "masked-lm" for an
-            encoder, "causal-lm" for a decoder, "denoising" for an encoder-decoder.
+            pairs, "classify" for labelled texts, "rerank" for scored ones, "tag" for tagged ones;
+            for plain texts that which `text_options` are for, or that of the family of `preset` or
+            `init`: "masked-lm" for an encoder, "causal-lm" for a decoder, "denoising" for an
+            encoder-decoder.
         preset: A size that the task's family knows; that of `init`, or the smallest, if None.
         overrides: Fields of the config that replace the preset's.
         vocab_size: Number of pieces in the vocabulary (in each, if there are two); if None, as many
@@ -189,7 +195,8 @@ def _task_of(
             if isinstance(corpus, corpus_class):
                 return task
         raise TypeError(
-            "corpus must be a Corpus, TextCorpus, LabelledCorpus, TaggedCorpus or PreparedCorpus, "
+            "corpus must be a Corpus, TextCorpus, LabelledCorpus, ScoredCorpus, TaggedCorpus or "
+            "PreparedCorpus, "
             f"got {type(corpus).__name__}: wrap pairs as Corpus(train=pairs), texts as "
             "TextCorpus(train=texts)."
         )

@@ -1,6 +1,6 @@
 """The tasks on single texts, as values: what family and head each trains, and on what rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from keras_transformer.data.encoding.stream import EncodedStream, encode_stream
 from keras_transformer.data.encoding.tagged import encode_tagged
 from keras_transformer.data.encoding.text_pairs import encode_text_pairs
 from keras_transformer.data.objectives.denoising import Denoising
-from keras_transformer.data.objectives.labels import Classes, LabelSets, Tags
+from keras_transformer.data.objectives.labels import Classes, LabelSets, Scores, Tags
 from keras_transformer.data.objectives.masked_tokens import MaskedTokens
 from keras_transformer.data.objectives.next_sentence import NextSentence
 from keras_transformer.data.objectives.next_token import NextToken
@@ -34,6 +34,7 @@ from keras_transformer.data.sources.tagged import TaggedCorpus, TaggedTexts
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
     LabelledTexts,
+    ScoredCorpus,
     TextCorpus,
     Texts,
     names_in,
@@ -43,9 +44,9 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.texts.options import TextOptions
 
 TextTaskName = Literal[
-    "masked-lm", "permutation-lm", "causal-lm", "classify", "tag", "embed", "denoising"
+    "masked-lm", "permutation-lm", "causal-lm", "classify", "rerank", "tag", "embed", "denoising"
 ]
-AnyCorpus = TextCorpus | LabelledCorpus | TaggedCorpus | Corpus | PreparedCorpus
+AnyCorpus = TextCorpus | LabelledCorpus | ScoredCorpus | TaggedCorpus | Corpus | PreparedCorpus
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class TextKind:
         family: The class of the model's config.
         corpus: The class of its texts that are not prepared.
         has_mask: Whether the vocabulary needs a mask.
+        has_scores: Whether labels are scores.
         has_in_batch_negatives: Whether each row of a batch is compared with the others.
         head: Takes the corpus and options and returns the config's fields that describe the model's
             output.
@@ -72,6 +74,7 @@ class TextKind:
     begins_with: Literal["bos", "decoder_start"] = "bos"
     corpus: type = TextCorpus
     has_mask: bool = False
+    has_scores: bool = False
     has_in_batch_negatives: bool = False
 
 
@@ -158,11 +161,7 @@ def _classify(
     options: TextOptions,
 ) -> EncodedTexts:
     del options
-    if texts.second is not None and config.num_token_types < 2 and config.pair_separators < 2:
-        raise ValueError(
-            "pairs of texts need num_token_types=2 or pair_separators=2, which tell the second "
-            f"text from the first, got {config.num_token_types} and {config.pair_separators}."
-        )
+    _check_pairs(texts, config)
     objective: Objective = Classes(config.num_token_types > 1)
     classes = config.labels
     if texts.multi_label:
@@ -171,6 +170,25 @@ def _classify(
         named = (names_in(one) for one in classes)
         sets = tuple(tuple(int(label in one) for label in config.labels) for one in named)
         objective = LabelSets(config.num_token_types > 1, sets)
+    return _encode_labelled(texts, tokenizer, config, length, objective, classes)
+
+
+def _check_pairs(texts: LabelledTexts, config: EncoderConfig) -> None:
+    if texts.second is not None and config.num_token_types < 2 and config.pair_separators < 2:
+        raise ValueError(
+            "pairs of texts need num_token_types=2 or pair_separators=2, which tell the second "
+            f"text from the first, got {config.num_token_types} and {config.pair_separators}."
+        )
+
+
+def _encode_labelled(
+    texts: LabelledTexts,
+    tokenizer: Tokenizer,
+    config: EncoderConfig,
+    length: int,
+    objective: Objective,
+    classes: Sequence[str],
+) -> EncodedTexts:
     return encode_for_encoder(
         texts,
         tokenizer,
@@ -191,6 +209,27 @@ def _class_head(corpus: LabelledCorpus, options: TextOptions) -> dict[str, Any]:
         "features": features,
         **several,
     }
+
+
+def _score(
+    texts: LabelledTexts,
+    tokenizer: Tokenizer,
+    config: EncoderConfig,
+    length: int,
+    options: TextOptions,
+) -> EncodedTexts:
+    del options
+    _check_pairs(texts, config)
+    # A score is a class, by its spelling; a blank line has none, and is dropped.
+    classes = tuple(dict.fromkeys(texts.labels))
+    scores = tuple(float(label or 0) for label in classes)
+    objective = Scores(config.num_token_types > 1, scores)
+    return _encode_labelled(texts, tokenizer, config, length, objective, classes)
+
+
+def _score_head(corpus: ScoredCorpus, options: TextOptions) -> dict[str, Any]:
+    del corpus, options
+    return {"head": "regression", "labels": (), "value_activation": "sigmoid"}
 
 
 def _tag(
@@ -259,6 +298,13 @@ KINDS: dict[str, TextKind] = {
         _class_head,
         _classify,
         corpus=LabelledCorpus,
+    ),
+    "rerank": TextKind(
+        EncoderConfig,
+        _score_head,
+        _score,
+        corpus=ScoredCorpus,
+        has_scores=True,
     ),
     "tag": TextKind(
         EncoderConfig,

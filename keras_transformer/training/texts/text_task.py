@@ -38,6 +38,7 @@ from keras_transformer.training.texts.memory_model import MemoryTrainingModel
 from keras_transformer.training.texts.multi_label_model import MultiLabelTrainingModel
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.prepared_texts import open_prepared_texts
+from keras_transformer.training.texts.score_model import ScoreTrainingModel
 from keras_transformer.training.texts.tasks import AnyCorpus, TextKind
 from keras_transformer.training.transfer.initial_embeddings import InitialVectors
 from keras_transformer.training.transfer.parts import paths_between, why_new
@@ -88,6 +89,8 @@ class TextTask:
         self.options.check_start(has_weights=self.starting_point.has_weights)
         if self.kind.has_in_batch_negatives:
             self.options.check_own_loss("embed, which tells each text from all others of its batch")
+        if self.kind.has_scores:
+            self.options.check_own_loss("rerank, whose labels are scores", of_rows=True)
         if self.text_options.crf:
             self.options.check_own_loss("tags with crf", of_rows=True)
         if self.text_options.unlabelled_text is not None:
@@ -131,7 +134,7 @@ class TextTask:
         for use, texts in (("training", self.corpus.train), ("validation", self.corpus.valid)):
             for note in getattr(texts, "notes", ()):
                 print(note)
-            if isinstance(texts, LabelledTexts | TaggedTexts):
+            if isinstance(texts, LabelledTexts | TaggedTexts) and not self.kind.has_scores:
                 print(f"{use} {self._labels_noun}: {counted(texts.label_counts)}", flush=True)
         tokenizer = self._open_tokenizer(directory)
         config = self._config_for(tokenizer)
@@ -205,12 +208,15 @@ class TextTask:
         return {"transfer": self.transfer, **found} if self.transfer else found
 
     def to_train(self, model: AnyModel, data: TrainingData, plan: TrainPlan) -> TrainingModel:
-        """Adds cross-entropy over the head's choices or the batch's texts, or of each label, or
-        R-Drop.
+        """Adds cross-entropy over the head's choices or the batch's texts, or of each label or
+        score, or R-Drop.
         """
         if self.kind.has_in_batch_negatives:
             choose_trained_weights(model, plan, self.fresh())
             return EmbeddingTrainingModel(model)
+        if self.kind.has_scores:
+            choose_trained_weights(model, plan, self.fresh())
+            return ScoreTrainingModel(model)
         if self._is_multi_label:
             choose_trained_weights(model, plan, self.fresh())
             return MultiLabelTrainingModel(model)

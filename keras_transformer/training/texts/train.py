@@ -52,13 +52,15 @@ def train_texts(
 
     Args:
         task: "masked-lm" trains an encoder to fill in hidden tokens, "permutation-lm" one to
-            predict some in random order, "causal-lm" a decoder to
-            continue texts, "classify" an encoder to name the label of a text or pair, "tag" one to
-            name the tag of each word, "embed" one to give texts that mean the same similar
-            vectors; "denoising" trains an encoder and a decoder to restore what is hidden of texts.
+            predict some in random order, "causal-lm" a decoder to continue texts, "classify" an
+            encoder to name the label of a text or pair, "rerank" one to score pairs of a query and
+            a text, "tag" one to name the tag of each word, "embed" one to give texts that mean the
+            same similar vectors; "denoising" trains an encoder and a decoder to restore what is
+            hidden of texts.
         corpus: Training texts and, optionally, validation texts: a `TextCorpus`; for "classify" a
-            `LabelledCorpus`, for "tag" a `TaggedCorpus`, for "embed" a `Corpus` of pairs that mean
-            the same. Plain texts may be a `PreparedCorpus`, whose vocabulary is used.
+            `LabelledCorpus`, for "rerank" a `ScoredCorpus`, for "tag" a `TaggedCorpus`, for "embed"
+            a `Corpus` of pairs that mean the same. Plain texts may be a `PreparedCorpus`, whose
+            vocabulary is used.
         directory: Run directory, created if missing.
         preset: A size of the family. None: that of `init`, or the family's smallest.
         overrides: Fields of the config that replace the preset's.

@@ -1,0 +1,54 @@
+"""The model that `fit` trains for rerankers, which score pairs of texts."""
+
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.models.families import AnyModel
+from keras_transformer.tensors import Tensor
+from keras_transformer.training.loop.training_model import TrainingModel
+from keras_transformer.training.loss.cross_entropy import count_tokens
+
+
+class ScoreTrainingModel(TrainingModel):
+    """An encoder with the head "regression" and `value_activation="sigmoid"`.
+
+    The loss is the binary cross-entropy of each pair's score, `accuracy` the share of pairs whose
+    score is on the right side of 0.5.
+
+    Args:
+        transformer: The encoder whose weights are trained.
+    """
+
+    def __init__(self, transformer: AnyModel) -> None:
+        super().__init__(transformer, label_smoothing=0.0)
+
+    def states_of(self, transformer: AnyModel) -> Any:
+        """Returns the encoder itself, which returns scores."""
+        return transformer
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Tensor = None,
+        y_pred: Tensor = None,
+        sample_weight: Tensor = None,
+        training: bool = True,
+    ) -> Tensor:
+        """Returns the mean loss of the batch's pairs and updates the metrics.
+
+        Args:
+            x: Not used.
+            y: Scores, float32 `(batch, 1)`.
+            y_pred: The model's, `(batch, 1)`.
+            sample_weight: float32 `(batch, 1)`.
+            training: Not used.
+        """
+        wanted, given = ops.cast(y, "float32"), ops.cast(y_pred, "float32")
+        losses = ops.binary_crossentropy(wanted, given)
+        same = ops.cast((given >= 0.5) == (wanted >= 0.5), "float32")
+        pairs = count_tokens(sample_weight)
+        loss = ops.sum(losses * sample_weight) / pairs
+        self.accuracy.add_mean(ops.sum(same * sample_weight) / pairs, pairs)
+        self.batch_loss.update_state(loss, sample_weight=pairs)
+        return loss
