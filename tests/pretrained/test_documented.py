@@ -37,7 +37,8 @@ def test_the_table_names_the_formats() -> None:
 def test_the_way_out_names_the_architectures_of_hugging_face() -> None:
     page = (DOCS / "export_formats.md").read_text(encoding="utf-8")
     section = page[page.index("## What goes where") : page.index("## ctranslate2")]
-    endings = r"`(\w*(?:MTModel|[Bb]erta?Model|(?:MP|XL)NetModel|HeadModel|Generation|CausalLM))`"
+    kinds = r"[Bb]erta?Model|(?:MP|XL)NetModel|ElectraModel|HeadModel|Generation|CausalLM"
+    endings = rf"`(\w*(?:MTModel|{kinds}))`"
     named = set(re.findall(endings, section))
     # mBART's and M2M100's are called by the names of their tokenizers, as the table has them.
     others = {"MBartForConditionalGeneration", "M2M100ForConditionalGeneration"}
