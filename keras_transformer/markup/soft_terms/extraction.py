@@ -49,8 +49,9 @@ def extract_terms(sources: Sequence[str], targets: Sequence[str]) -> list[Extrac
         sources: Texts; of more than `SAMPLED_PAIRS` an even sample is looked at.
         targets: Their translations.
     """
-    step = max(1, -(-len(sources) // SAMPLED_PAIRS))
-    sides = zip(map(words_in, sources[::step]), map(words_in, targets[::step]), strict=True)
+    count = min(len(sources), SAMPLED_PAIRS)
+    places = [place * len(sources) // count for place in range(count)]
+    sides = [(words_in(sources[place]), words_in(targets[place])) for place in places]
     pairs = [pair for pair in sides if all(0 < len(words) <= _LONGEST for words in pair)]
     fewest = max(_FEWEST, len(pairs) // _PAIRS_A_TIME)
     read = [[word.casefold() for word in source] for source, _ in pairs]
