@@ -109,7 +109,7 @@ $(ORACLES)/.installed:
 # tensor and any undefined behaviour; `make test` runs the hostile inputs so.
 sanitize: MARKS := -m ""
 sanitize: $(INSTALLED)
-	$(call sanitized,test_attention.py test_bad_inputs.py test_bfloat16.py test_float32.py \
+	$(call sanitized,test_attention.py test_bad_inputs.py test_bfloat16.py test_float32.py test_int4.py \
 		test_heads.py test_hostile_artefacts.py test_hostile_graphs.py test_layers.py test_linear.py \
 		test_listed_logits.py test_programs.py test_ssru.py)
 
