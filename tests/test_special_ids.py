@@ -203,3 +203,11 @@ def test_padding_changes_nothing_where_decoding_starts_with_it(
     # The start token is read as any other: without it the rest would see something else.
     other = model({"source_ids": source, "target_ids": np.array([[9, 7, 8]])})
     assert np.abs(np.asarray(other - alone))[:, 1:].max() > 1e-3
+
+
+def test_marks_of_terms_are_read_and_never_generated() -> None:
+    ids = SpecialIds(slots=(4,), term_marks=(5, 6))
+    assert ids.never_generated == SpecialIds().never_generated | {5, 6}
+    assert SpecialIds(**ids.to_dict()) == ids and "term_marks" not in SpecialIds().to_dict()
+    with pytest.raises(ValueError, match="slots, term_marks must be different ids"):
+        SpecialIds(slots=(4,), term_marks=(4, 5))
