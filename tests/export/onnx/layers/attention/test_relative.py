@@ -147,9 +147,21 @@ def test_a_window_hides_the_keys_outside_of_it(build: Any, open_graph: Any) -> N
 
     outputs = {name: ("float32", (1, 1, f"{name}_queries", "keys")) for name in ("text", "row")}
     run = open_graph(build(emit, {**IDS, **CACHE}, outputs))
-    cache = np.zeros((4, HEADS, 9, 2), np.float32)
-    text, row = run(ids=np.zeros((2, 9), np.int32), step=np.array([6], np.int32), cache_key_0=cache)
+    cache, step = np.zeros((4, HEADS, 9, 2), np.float32), np.array([6], np.int32)
+    # A text that begins at the step, behind what the cache holds.
+    text, row = run(ids=np.zeros((2, 3), np.int32), step=step, cache_key_0=cache)
     places = np.arange(9)
     near = np.abs(places - places[:, None]) < 3
-    np.testing.assert_array_equal(text[0, 0] == 0, near)
-    np.testing.assert_array_equal(row[0, 0], text[0, 0, 6:7])
+    np.testing.assert_array_equal(text[0, 0] == 0, near[6:])
+    np.testing.assert_array_equal(row[0, 0], text[0, 0, :1])
+
+
+def test_a_whole_text_has_a_window_around_each_place(build: Any, open_graph: Any) -> None:
+    layer = MultiHeadAttention(AttentionConfig(num_heads=HEADS, key_dim=2, window=3))
+    outputs = {"text": ("float32", (1, 1, "queries", "keys"))}
+    run = open_graph(
+        build(lambda graph: {"text": sequence_bias(graph, layer, None, "ids")}, IDS, outputs)
+    )
+    [text] = run(ids=np.zeros((2, 9), np.int32))
+    places = np.arange(9)
+    np.testing.assert_array_equal(text[0, 0] == 0, np.abs(places - places[:, None]) < 3)
