@@ -221,7 +221,7 @@ def test_an_activation_that_onnx_lacks_is_named(
             {"target": "tensorrt"},
             "target must be one of fastest, onnxruntime, native, portable, got 'tensorrt'",
         ),
-        ({"quantize": "int4"}, "quantize must be one of .*int8.*, got 'int4'"),
+        ({"quantize": "int3"}, "quantize must be one of .*int8.*, got 'int3'"),
         ({"quantize": "int8", "target": "portable"}, "quantize='int8' needs onnxruntime"),
         (
             {"quantize": "bfloat16", "target": "onnxruntime"},
