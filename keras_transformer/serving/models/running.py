@@ -67,17 +67,33 @@ class RequestReader:
         return await self._read(read, sum(map(len, texts)), entry, until)
 
     async def rows(
-        self, read: Callable[[], Request], texts: Sequence[str], entry: JournalEntry, until: float
+        self,
+        read: Callable[[], Request],
+        sentences: int,
+        texts: Sequence[str],
+        is_quick: bool,
+        entry: JournalEntry,
+        until: float,
     ) -> Request:
-        """Returns what `read` makes of texts; arguments as for `Service.run`."""
+        """Returns what `read` makes of texts; arguments as for `Service.run`.
+
+        Raises:
+            ServingError: A text is refused, or there are too many.
+        """
+        self._count(entry, sentences)
         if self._journal.log_text:
             entry.texts = texts
-        return await self._read(read, sum(map(len, texts)), entry, until)
+        return await self._read(read, sum(map(len, texts)), entry, until, is_quick)
 
     async def _read(
-        self, read: Callable[[], Request], size: int, entry: JournalEntry, until: float
+        self,
+        read: Callable[[], Request],
+        size: int,
+        entry: JournalEntry,
+        until: float,
+        is_quick: bool = True,
     ) -> Request:
-        if size > _LONG_BYTES:
+        if size > _LONG_BYTES or not is_quick:
             request = await before(until, asyncio.to_thread(read))
         else:
             request = read()

@@ -162,7 +162,9 @@ class Service:
         read: Callable[[], Request],
         run: Run,
         *,
+        sentences: int,
         texts: Sequence[str] = (),
+        is_quick: bool = True,
         timeout: float | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[Request, list[Any]]:
@@ -173,7 +175,10 @@ class Service:
             name: What the request is called in metrics and log.
             read: Returns the rows.
             run: Returns a result for each row; rows are batched with others of an equal function.
+            sentences: How many rows it has at least: too many are refused before they are read.
             texts: The request's texts, which may go into the log.
+            is_quick: Whether reading takes no longer than tokenizing the texts does; what takes
+                longer has a thread, and delays no other request.
             timeout: Seconds after which it gives up, at most the server's own limit.
             waiting: As for `predict`.
 
@@ -184,7 +189,9 @@ class Service:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
                 entry.signature = name
-                request = await self._reader.rows(read, texts, entry, until)
+                request = await self._reader.rows(
+                    read, sentences, texts, is_quick, entry, until
+                )
                 rows = request.rows
                 return request, await self._results(loaded, run, rows, entry, until, waiting)
 
@@ -195,7 +202,9 @@ class Service:
         read: Callable[[], Request],
         stream: Stream,
         *,
+        sentences: int,
         texts: Sequence[str] = (),
+        is_quick: bool = True,
         timeout: float | None = None,
     ) -> AsyncGenerator[tuple[int, Any], None]:
         """Yields what `stream` emits for each row, with the row's place, one row after the other.
@@ -205,14 +214,19 @@ class Service:
             name: What the request is called in metrics and log.
             read: Returns the rows.
             stream: Emits the pieces of a row's answer.
+            sentences: How many rows it has at least: too many are refused before they are read.
             texts: The request's texts, which may go into the log.
+            is_quick: Whether reading takes no longer than tokenizing the texts does; what takes
+                longer has a thread, and delays no other request.
             timeout: Seconds after which it gives up, at most the server's own limit.
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
                 entry.signature = name
-                request = await self._reader.rows(read, texts, entry, until)
+                request = await self._reader.rows(
+                    read, sentences, texts, is_quick, entry, until
+                )
                 for place, row in enumerate(request.rows):
                     found = stream_row(loaded, stream, row, entry, until)
                     async with aclosing(found) as pieces:

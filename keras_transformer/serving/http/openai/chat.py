@@ -75,6 +75,7 @@ def chat(asked: Asked) -> Awaitable[Response]:
         completions,
         options,
         count,
+        count,
         lambda: [completions.of_chat(messages, variables)],
         [message["content"] for message in messages],
         scored,

@@ -55,7 +55,16 @@ def complete(asked: Asked) -> Awaitable[Response]:
 
     texts = [prompt for prompt in prompts if isinstance(prompt, str)]
     generation = Generation(
-        asked, "completions", completions, options, count, read, texts, scored, most > 0
+        asked,
+        "completions",
+        completions,
+        options,
+        count,
+        count * len(prompts),
+        read,
+        texts,
+        scored,
+        most > 0,
     )
     head = asked.head("cmpl", "text_completion")
     return (

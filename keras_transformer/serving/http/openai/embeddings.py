@@ -65,6 +65,7 @@ async def _answer(
         "embeddings",
         read,
         model.run(signature),
+        sentences=len(inputs["text"]),
         texts=texts_of(inputs, "text"),
         timeout=asked.timeout,
         waiting=asked.waiting,

@@ -26,6 +26,7 @@ class Generation:
         completions: What completes prompts.
         options: The search.
         count: How many texts each prompt gets.
+        sentences: How many texts that makes altogether.
         read: Returns the prompts.
         texts: The request's texts, which may go into the log.
         scored: Which tokens' probabilities are wanted; None for none.
@@ -40,6 +41,7 @@ class Generation:
     completions: Completions
     options: SearchOptions
     count: int
+    sentences: int
     read: Callable[[], list[Prompt]]
     texts: Sequence[str] = ()
     scored: Scored | None = None
@@ -54,7 +56,10 @@ class Generation:
             self.name,
             self._rows,
             self.completions.run,
+            sentences=self.sentences,
             texts=self.texts,
+            # A chat's template may do anything, and ids are written out as text.
+            is_quick=False,
             timeout=asked.timeout,
             waiting=asked.waiting,
         )
@@ -67,7 +72,10 @@ class Generation:
             self.name,
             self._rows,
             self.completions.stream,
+            sentences=self.sentences,
             texts=self.texts,
+            # A chat's template may do anything, and ids are written out as text.
+            is_quick=False,
             timeout=self.asked.timeout,
         )
         async with aclosing(found) as pieces:

@@ -62,6 +62,7 @@ async def _answer(
         "rerank",
         read,
         model.run(signature),
+        sentences=len(documents),
         texts=[query, *documents],
         timeout=asked.timeout,
         waiting=asked.waiting,

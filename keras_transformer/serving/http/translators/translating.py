@@ -50,6 +50,7 @@ async def translate(
         name,
         read,
         model.run_texts(count),
+        sentences=len(texts),
         texts=texts,
         timeout=timeout,
         waiting=waiting,
