@@ -2,7 +2,6 @@
 and refused by name unless it has no effect.
 """
 
-import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -78,7 +77,8 @@ class Fields:
             return None
         value = self.take(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not least <= value <= most:
+        # Of an integer that no float holds only comparisons are defined.
+        if not is_number or not least <= value <= most:
             raise wrong(name, f"a number from {least:g} to {most:g}", value)
         if above and value == least:
             raise wrong(name, f"a number above {least:g}", value)
