@@ -154,21 +154,20 @@ class _LibreTranslate:
 
 def _read_form(body: bytes) -> dict[str, Any]:
     """Returns the fields of a form; one that stands there several times is a list."""
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise refusal(f"the body is not a form in UTF-8: {error}") from error
     for name, value in pairs:
-        before = found.get(name)
-        several = [*before, value] if isinstance(before, list) else [before, value]
-        found[name] = value if before is None else several
-    return found
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 def _read_count(given: Any) -> int:
-    # A form has nothing but strings.
-    value = int(given) if isinstance(given, str) and given.isdecimal() else given
+    # A form has nothing but strings. Of too many digits Python reads no number.
+    is_number = isinstance(given, str) and given.isdecimal() and len(given) <= len(str(_MOST))
+    value = int(given) if is_number else given
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
         raise wrong("alternatives", f"an integer from 0 to {_MOST}", given)
     return value

@@ -63,6 +63,16 @@ def test_a_form_is_read_as_json_is(server: Any) -> None:
     assert found == post(server, q=form["q"], alternatives=1).json()
 
 
+def test_a_form_of_very_many_texts_is_refused(server: Any) -> None:
+    response = requests.post(
+        f"{server.rest_url}/translate",
+        data="source=en&target=es" + "&q=" * 300_000,
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+        timeout=60,
+    )
+    assert response.status_code == 400 and "got 300000" in response.json()["error"]
+
+
 def test_settings_name_what_a_page_may_offer(server: Any) -> None:
     found = requests.get(f"{server.rest_url}/frontend/settings", timeout=60).json()
     assert found["language"]["source"] == {"code": "en", "name": "English"}
@@ -79,6 +89,7 @@ def test_settings_name_what_a_page_may_offer(server: Any) -> None:
         ({"format": "docx"}, "'text' or 'html', got 'docx'"),
         ({"alternatives": 9}, "num_hypotheses must be at most 3"),
         ({"alternatives": "x"}, "alternatives must be an integer"),
+        ({"alternatives": "9" * 5000}, "alternatives must be an integer"),
         ({"glossary": "a"}, "unknown field 'glossary'"),
     ],
 )
