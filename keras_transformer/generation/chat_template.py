@@ -5,7 +5,6 @@ the file that keeps one.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -79,13 +78,13 @@ class ChatTemplate:
             variables: Further variables that the template knows.
 
         Raises:
-            ChatError: The template refuses the messages, or is not valid.
+            ChatError: The template refuses the messages, is not valid, or finds no end.
             ImportError: The package jinja2 is missing.
         """
         known: dict[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": True}
         known |= {**self.tokens, **variables, "messages": [dict(one) for one in messages]}
         try:
-            return str(self._compiled.render(known))
+            return str(self._compiled(known))
         except ImportError:
             raise
         except Exception as error:  # What a template does to values raises anything.
@@ -93,75 +92,10 @@ class ChatTemplate:
 
     @cached_property
     def _compiled(self) -> Any:
-        return _environment().from_string(self.template)
-
-
-def _environment() -> Any:
-    """Returns the environment that Hugging Face renders templates in."""
-    try:
-        import jinja2
-        import jinja2.ext
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ImportError as error:
-        raise ImportError(
-            f"chat templates need the package jinja2: {install_command('serve')}"
-        ) from error
-
-    class Generation(jinja2.ext.Extension):
-        """`{% generation %}`, which marks what an assistant says and changes nothing."""
-
-        tags = {"generation"}
-
-        def parse(self, parser: Any) -> Any:
-            next(parser.stream)
-            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-    def raise_exception(message: str) -> None:
-        raise jinja2.TemplateError(message)
-
-    class Namespace(jinja2.utils.Namespace):
-        """A namespace that holds nothing of Python's inside."""
-
-        def __init__(*given: Any, **named: Any) -> None:
-            self, *others = given
-            for name in (values := dict(*others, **named)):
-                _check_name(name)
-            jinja2.utils.Namespace.__init__(self, values)
-
-        def __setitem__(self, name: Any, value: Any) -> None:
-            _check_name(name)
-            jinja2.utils.Namespace.__setitem__(self, name, value)
-
-    def _check_name(name: Any) -> None:
-        if isinstance(name, str) and name.startswith("_"):
-            raise jinja2.exceptions.SecurityError(f"a namespace may not hold {name!r}")
-
-    made = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
-    )
-    made.filters["tojson"] = _to_json
-    made.globals |= {
-        "raise_exception": raise_exception,
-        "strftime_now": lambda form: datetime.now().strftime(form),
-        # Not the type, whose attributes a template could reach.
-        "dict": lambda *given, **named: dict(*given, **named),
-        "namespace": Namespace,
-    }
-    return made
-
-
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    # jinja2's own escapes characters for HTML.
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
+        try:
+            from keras_transformer.generation.chat_sandbox import compiled
+        except ImportError as error:
+            raise ImportError(
+                f"chat templates need the package jinja2: {install_command('serve')}"
+            ) from error
+        return compiled(self.template)

@@ -60,6 +60,31 @@ def test_what_leaves_the_sandbox_fails(text: str) -> None:
         ChatTemplate(text).render(USER)
 
 
+LONG = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"
+DEEP = "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}{{ f(50) }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LONG, "it takes more than 200000 steps"),
+        (DEEP, "it takes more than 200000 steps"),
+        ("{{ 9 ** (9 ** 9) }}", "what [*][*] gives is too large"),
+        ("{{ 10 ** 9 * messages[0].content }}", "what [*] gives is too large"),
+    ],
+)
+def test_what_would_keep_a_server_busy_fails(text: str, message: str) -> None:
+    with pytest.raises(ChatError, match=message):
+        ChatTemplate(text).render(USER)
+
+
+def test_a_template_may_multiply_and_look_at_its_loops() -> None:
+    text = (
+        "{{ 2 * 'a' }}{{ 2 ** 3.0 }}{% for m in messages %}{{ loop.last, loop.length }}{% endfor %}"
+    )
+    assert ChatTemplate(text).render(USER) == "aa8.0(True, 1)"
+
+
 def test_json_holds_all_of_a_template() -> None:
     template = ChatTemplate("{{ bos_token }}é", {"bos_token": "<s>"})
     assert ChatTemplate.from_json(template.to_json()) == template
