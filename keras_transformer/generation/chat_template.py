@@ -84,11 +84,14 @@ class ChatTemplate:
         known: dict[str, Any] = {"tools": None, "documents": None, "add_generation_prompt": True}
         known |= {**self.tokens, **variables, "messages": [dict(one) for one in messages]}
         try:
-            return str(self._compiled(known))
+            text = str(self._compiled(known))
+            # No tokenizer reads half a surrogate pair, which variables may hold.
+            text.encode()
         except ImportError:
             raise
         except Exception as error:  # What a template does to values raises anything.
             raise ChatError(f"the model's chat template failed: {error}") from error
+        return text
 
     @cached_property
     def _compiled(self) -> Any:

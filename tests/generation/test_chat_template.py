@@ -78,6 +78,11 @@ def test_what_would_keep_a_server_busy_fails(text: str, message: str) -> None:
         ChatTemplate(text).render(USER)
 
 
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(ChatError, match="surrogates not allowed"):
+        ChatTemplate("{{ system }}").render(USER, {"system": "\ud800"})
+
+
 def test_a_template_may_multiply_and_look_at_its_loops() -> None:
     text = (
         "{{ 2 * 'a' }}{{ 2 ** 3.0 }}{% for m in messages %}{{ loop.last, loop.length }}{% endfor %}"
