@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -92,8 +93,19 @@ def _locked(path: Path) -> TextIO:
             f"another process writes the same output and holds {path}: wait until it has ended, or "
             "name another output."
         ) from None
+    if not _is_at(path, file):
+        # Another process has ended, and removed it, since it was opened.
+        file.close()
+        return _locked(path)
     file.seek(0)
     return file
+
+
+def _is_at(path: Path, file: TextIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _read(line: str) -> tuple[Key, Translation] | None:

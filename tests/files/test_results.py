@@ -1,6 +1,8 @@
 """Results of a job that is under way: a killed one goes on, another one begins anew."""
 
+import fcntl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,19 @@ def test_two_jobs_with_one_output_are_not_run_at_once(kept: Path) -> None:
         Results(kept, "other")
     with Results(kept, "job") as results:
         assert len(results) == 2
+
+
+def test_a_file_that_another_job_just_removed_is_made_anew(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def removed(file: Any, operation: int, lock: Any = fcntl.flock) -> None:
+        monkeypatch.undo()
+        kept.unlink()
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed)
+    with Results(kept, "job") as results:
+        assert len(results) == 0 and kept.exists()
 
 
 def test_what_is_done_is_removed(kept: Path) -> None:
