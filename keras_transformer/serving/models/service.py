@@ -26,7 +26,14 @@ from keras_transformer.serving.models.running import (
     stream_passage,
     stream_row,
 )
-from keras_transformer.serving.models.served import Run, Served, Streaming, explaining, streaming
+from keras_transformer.serving.models.served import (
+    Completing,
+    Run,
+    Served,
+    Streaming,
+    explaining,
+    streaming,
+)
 from keras_transformer.serving.models.versioning.versions import (
     Asked,
     LoadedVersion,
@@ -189,9 +196,7 @@ class Service:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
                 entry.signature = name
-                request = await self._reader.rows(
-                    read, sentences, texts, is_quick, entry, until
-                )
+                request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
                 rows = request.rows
                 return request, await self._results(loaded, run, rows, entry, until, waiting)
 
@@ -224,9 +229,7 @@ class Service:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
             with loaded.use():
                 entry.signature = name
-                request = await self._reader.rows(
-                    read, sentences, texts, is_quick, entry, until
-                )
+                request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
                 for place, row in enumerate(request.rows):
                     found = stream_row(loaded, stream, row, entry, until)
                     async with aclosing(found) as pieces:
@@ -242,7 +245,11 @@ class Service:
         until: float,
         waiting: Callable[[], AbstractContextManager[None]],
     ) -> list[Any]:
-        results = await loaded.batcher.at_once(run, rows, until) if len(rows) == 1 else None
+        results = None
+        # A stop or an end token ends one continuation at once, and the next one of the same sizes
+        # may write for minutes.
+        if len(rows) == 1 and not isinstance(loaded.model, Completing):
+            results = await loaded.batcher.at_once(run, rows, until)
         if results is None:
             with waiting():
                 return await before(until, run_rows(loaded, run, rows, entry))

@@ -1,5 +1,6 @@
 """A served decoder continues prompts over HTTP as `OnnxGenerator` does."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import requests
 
 from keras_transformer.runtime.generator import OnnxGenerator
+from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 
 PROMPTS = ["the red", "", "hello ", "a small house stands"]
 SEARCH = {"beam_size": 2, "num_hypotheses": 2, "max_length": 6}
@@ -47,6 +49,23 @@ def test_each_row_has_its_own_options(serve: Callable[..., Any], generator: Onnx
         [[best, *_]] = generator.generate_n_best([PROMPTS[place]], **{**SEARCH, **own})
         assert found["text"][place] == best.text
         assert found["score"][place] == pytest.approx(best.score, abs=1e-4)
+
+
+def test_nothing_is_written_in_the_event_loop(
+    generating: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+
+    def search(*given: Any, of: Any = OnnxGenerationEngine.search, **named: Any) -> Any:
+        names.append(threading.current_thread().name)
+        return of(*given, **named)
+
+    monkeypatch.setattr(OnnxGenerationEngine, "search", search)
+    for _ in range(3):
+        ask(generating, "generate", ["a"])
+        asked = {"prompt": "a", "max_tokens": 1}
+        requests.post(f"{generating.rest_url}/v1/completions", json=asked, timeout=60)
+    assert len(names) == 6 and all(name.startswith("model") for name in names)
 
 
 def test_scores_texts(serve: Callable[..., Any], generator: OnnxGenerator) -> None:
