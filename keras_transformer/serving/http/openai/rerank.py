@@ -64,6 +64,8 @@ async def _answer(
         model.run(signature),
         sentences=len(documents),
         texts=[query, *documents],
+        # The query is read with each of them.
+        is_quick=False,
         timeout=asked.timeout,
         waiting=asked.waiting,
     )
