@@ -292,7 +292,8 @@ def draw(log_probs: Values, options: SearchOptions, uniform: npt.NDArray[np.floa
     """
     values = log_probs[:, : options.top_k or None].astype(np.float64)
     best = values[:, :1]
-    with np.errstate(invalid="ignore"):
+    # Of a tiny temperature all but the best become -inf.
+    with np.errstate(invalid="ignore", over="ignore"):
         weights = np.exp((values - best) / options.temperature)
     weights = np.where(np.isfinite(values), weights, 0.0)
     reached = np.cumsum(weights, axis=1)

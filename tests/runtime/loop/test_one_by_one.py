@@ -36,6 +36,7 @@ def ranks(probabilities: list[float], uniform: list[float], **options: Any) -> l
         # 0.25, 0.09 and 0.04 of 0.38.
         ({"temperature": 0.5}, [0.65, 0.66, 0.89, 0.9], [0, 1, 1, 2]),
         ({"temperature": 1e-4}, [0, 0.999999], [0, 0]),
+        ({"temperature": 5e-324}, [0, 0.999999], [0, 0]),
         ({"temperature": 1e6}, [0.33, 0.34, 0.66, 0.67], [0, 1, 1, 2]),
     ],
     ids=str,
