@@ -112,6 +112,8 @@ def _read(line: str) -> tuple[Key, Translation] | None:
     """Returns what a line says; None of one that a kill has torn."""
     try:
         profile, text, translation, is_doubtful = json.loads(line)
+        # Keys are texts; a list would be none.
+        hash((profile, text))
     except (TypeError, ValueError):
         return None
     return (profile, text), Translation(translation, is_doubtful)

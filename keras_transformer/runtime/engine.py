@@ -19,8 +19,7 @@ from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_bat
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.phrase_search import PhraseSearch
-from keras_transformer.runtime.loop.requests import Ids, SearchRequest, Values, tokens_in_common
-from keras_transformer.runtime.loop.top_k import log_softmax
+from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
 from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, bytes_per_row
 from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
@@ -227,31 +226,6 @@ class DecoderEngine:
                     return
                 if number >= prompt:
                     yield token
-
-    def _token_scores(
-        self, rows: DecodedRows, tokens: Sequence[int], count: int
-    ) -> tuple[Values, Ids, Values]:
-        """Returns the log-probability of each of the tokens that follow the prefix of a single row,
-        `(tokens,)`, and in their places the `count` most probable tokens and theirs,
-        `(tokens, count)`.
-        """
-        graph = "greedy_scores"
-        opened = self._graphs.open(*self._reads, graph)
-        request = self._request(rows, [0], seed=0, with_scores=True)
-        own = np.zeros(len(tokens), np.float32)
-        best = np.zeros((len(tokens), count), np.int32)
-        values = np.zeros((len(tokens), count), np.float32)
-        with self._start(opened, rows, request) as (steps, begun):
-            ids = begun.first_ids()
-            prefix = [*rows.prefixes[0]][begun.begun :]
-            for place, token in enumerate((*prefix, *tokens), -len(prefix)):
-                log_probabilities = log_softmax(steps.logits(ids))[0]
-                if place >= 0:
-                    order = np.argsort(-log_probabilities, kind="stable")[:count]
-                    own[place] = log_probabilities[token]
-                    best[place], values[place] = order, log_probabilities[order]
-                ids = np.array([token], np.int32)
-        return own, best, values
 
     def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:
         """Returns the places of the rows that share a batch, for every batch."""

@@ -15,6 +15,7 @@ from keras_transformer.runtime.engine import DecodedRows, DecoderEngine
 from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.loop.requests import Ids, Values
+from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
@@ -100,7 +101,23 @@ class OnnxGenerationEngine(DecoderEngine):
         """
         check_texts_fit(self.config, [[*prompt, *tokens]])
         options = SearchOptions(max_length=max(1, len(tokens)), min_length=0)
-        return self._token_scores(self._checked([prompt], options, starts=starts), tokens, count)
+        rows, graph = self._checked([prompt], options, starts=starts), "greedy_scores"
+        opened, count = self._graphs.open(graph), min(count, self.config.vocab_size)
+        request = self._request(rows, [0], seed=0, with_scores=True)
+        own = np.zeros(len(tokens), np.float32)
+        best = np.zeros((len(tokens), count), np.int32)
+        values = np.zeros((len(tokens), count), np.float32)
+        with self._start(opened, rows, request) as (steps, begun):
+            ids = begun.first_ids()
+            prefix = [*rows.prefixes[0]][begun.begun :]
+            for place, token in enumerate((*prefix, *tokens), -len(prefix)):
+                log_probabilities = log_softmax(steps.logits(ids))[0]
+                if place >= 0:
+                    order = np.argsort(-log_probabilities, kind="stable")[:count]
+                    own[place] = log_probabilities[token]
+                    best[place], values[place] = order, log_probabilities[order]
+                ids = np.array([token], np.int32)
+        return own, best, values
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`.

@@ -18,7 +18,7 @@ def kept(tmp_path: Path) -> Path:
     with Results(tmp_path / "kept", "job") as results:
         results.add([(FIRST, Translation("x")), (SECOND, Translation("y", True))])
     with (tmp_path / "kept").open("a") as file:
-        file.write('5\n["auto", "to')
+        file.write('5\n[["auto"], "a", "b", false]\n["auto", "to')
     return tmp_path / "kept"
 
 

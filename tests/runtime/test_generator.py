@@ -151,3 +151,8 @@ def test_learned_positions_end_a_text(export_small: Callable[..., Any]) -> None:
         endless = {"banned_sequences": [[generator.config.special_ids.eos]]}
         found = generator.generate_ids([[9] * 55, [9] * 59, [9] * 3], max_length=100, **endless)
     assert [len(one.ids) for [one] in found] == [5, 1, 57]
+
+
+def test_no_more_tokens_are_named_than_there_are(onnx: Any) -> None:
+    _, ids, values = onnx.engine.token_scores([], [9, 10], 10**6)
+    assert ids.shape == values.shape == (2, onnx.config.vocab_size)
