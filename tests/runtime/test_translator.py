@@ -40,7 +40,8 @@ SHARED = (
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
     "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",
     "text.letterless", "search.phrase_banks", "search.phrases",
-    "markup.required", "translation.required",
+    "markup.required", "markup.soft_terms", "markup.soft_terms.annotation",
+    "translation.required",
 )
 
 
