@@ -97,6 +97,11 @@ class FileValues:
         """Returns a list."""
         return self._of_kind(name, default, list, "a list")
 
+    def items(self, name: str, default: Any = _NEEDED) -> "FileValues":
+        """Returns the items of a list by names that tell their places: `name[0]` and so on."""
+        found = enumerate(self.sequence(name, default))
+        return FileValues(self.origin, {f"{name}[{place}]": one for place, one in found})
+
     def _value(self, name: str, default: Any) -> Any:
         value = self[name] if default is _NEEDED else self.get(name, default)
         if value is None and default is _NEEDED:

@@ -46,7 +46,7 @@ def read_rope(fields: Fields, head_dim: int, rope: FileValues | None = None) -> 
     }
     if int(head_dim * share) != head_dim:
         options["rotary_width"] = int(head_dim * share)
-    kind = rope.get("rope_type", rope.get("type", "default"))
+    kind = rope.text("rope_type", rope.text("type", "default"))
     kind = _OLD_NAMES.get(kind, kind)
     if kind == "default" and "factor" not in rope.values:
         return options
@@ -60,16 +60,18 @@ def read_rope(fields: Fields, head_dim: int, rope: FileValues | None = None) -> 
 
 def _scaling(kind: str, fields: Fields, rope: FileValues) -> dict[str, Any]:
     found = {
-        ours: rope[theirs]
+        ours: _read(rope, theirs)
         for theirs, ours in _OWN[kind].items()
         if rope.get(theirs, None) is not None
     }
     if kind == "linear":
         return {"factor": rope.number("factor")}
-    most = fields.integer("max_position_embeddings", 2048, least=1)
+    most = fields.integer("max_position_embeddings", 2048, least=2)
     # A dynamic one counts from the longest text, whatever else is written.
-    original = most if kind == "dynamic" else rope.integer(ORIGINAL_LENGTH, most)
-    original = fields.integer(ORIGINAL_LENGTH, original) if kind != "dynamic" else original
+    original = most
+    if kind != "dynamic":
+        original = rope.integer(ORIGINAL_LENGTH, most, least=2)
+        original = fields.integer(ORIGINAL_LENGTH, original, least=2)
     length = rope.integer("length", original)
     found |= {"original_length": original} | ({} if length == original else {"length": length})
     if kind in ("dynamic", "llama3"):
@@ -84,6 +86,16 @@ def _scaling(kind: str, fields: Fields, rope: FileValues) -> dict[str, Any]:
     else:
         magnitude = math.sqrt(1 + math.log(max(factor, 1.0)) / math.log(original))
     return {**found, "magnitude": rope.number("attention_factor", magnitude)}
+
+
+def _read(rope: FileValues, name: str) -> Any:
+    """Returns a number, the numbers of a list, or a flag."""
+    if name == "truncate":
+        return rope.flag(name)
+    if name in ("short_factor", "long_factor"):
+        listed = rope.items(name)
+        return [listed.number(one) for one in listed.values]
+    return rope.number(name)
 
 
 def _mscale(factor: float, scale: float) -> float:

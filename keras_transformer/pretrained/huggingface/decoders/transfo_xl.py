@@ -31,7 +31,8 @@ def transfo_xl_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     width, memory = fields.integer("d_model", 1024), fields.integer("mem_len", 1600, least=1)
     window = memory if fields.flag("same_length", True) else 2 * memory
     fields.require(d_embed=width, pre_lnorm=False, attn_type=0, untie_r=True)
-    cutoffs = fields.sequence("cutoffs", [20_000, 40_000, 200_000])
+    listed = fields.items("cutoffs", [20_000, 40_000, 200_000])
+    cutoffs = [listed.integer(one) for one in listed.values]
     # With one cluster it changes nothing.
     div_value = fields.integer("div_val", 4, least=1)
     if cutoffs and div_value == 1:
