@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.errors import ServingError, refusal
 from keras_transformer.serving.models.model_options import LanguagePair
 from keras_transformer.serving.models.served import Languages, Translating
 from keras_transformer.serving.models.service import Service
@@ -53,14 +53,16 @@ class Directions:
         """Returns the first model that translates in a direction.
 
         Raises:
-            ServingError: None does, or a language has to be named.
+            ServingError: None does, or not yet, or a language has to be named.
         """
-        reasons = []
-        for loaded, model, _ in self._translators():
+        reasons, missing = [], list[ServingError]()
+        for loaded, model, _ in self._translators(missing):
             found = self.of(loaded, model, source, target)
             if isinstance(found, Direction):
                 return found
             reasons.append(found)
+        if missing:
+            raise missing[0]
         raise refusal(" ".join(reasons) or "no translator is served here.")
 
     def of(
@@ -97,7 +99,7 @@ class Directions:
     def all(self) -> dict[str, list[str]]:
         """Returns the codes of all sources, each with those of its targets."""
         found: dict[str, set[str]] = {}
-        for _, _, languages in self._translators():
+        for _, _, languages in self._translators([]):
             codes = languages.codes
             pairs = [(one, other) for one in codes for other in codes if one != other]
             if languages.source_language and languages.target_language and not codes:
@@ -106,9 +108,16 @@ class Directions:
                 found.setdefault(source, set()).add(target)
         return {source: sorted(targets) for source, targets in sorted(found.items())}
 
-    def _translators(self) -> Iterator[tuple[LoadedVersion, Translating, Languages]]:
+    def _translators(
+        self, missing: list[ServingError]
+    ) -> Iterator[tuple[LoadedVersion, Translating, Languages]]:
+        """Yields the translators; adds why models cannot be asked, whatever they are."""
         for options in self._service.models:
-            loaded = self._service.find(options.name)
+            try:
+                loaded = self._service.find(options.name)
+            except ServingError as error:
+                missing.append(error)
+                continue
             if isinstance(loaded.model, Translating):
                 yield loaded, loaded.model, self._languages(loaded.name, loaded.model)
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from keras_transformer.serving.errors import ServingError
+from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.http.translators.directions import Direction, Directions
 from keras_transformer.serving.models.model_options import LanguagePair
 from keras_transformer.serving.models.served import Languages
@@ -23,9 +23,15 @@ ENDS = stub((), False, "en_XX", "ro_RO")
 
 
 def directions(*pairs: LanguagePair, **models: Any) -> Directions:
+    """The directions of models, of which None stands for one that is not loaded."""
+
+    def find(name: str) -> Any:
+        if models[name] is None:
+            raise ServingError(Code.UNAVAILABLE, f"{name} has no version that is loaded.")
+        return SimpleNamespace(name=name, model=models[name])
+
     service: Any = SimpleNamespace(
-        models=[SimpleNamespace(name=name) for name in models],
-        find=lambda name: SimpleNamespace(name=name, model=models[name]),
+        models=[SimpleNamespace(name=name) for name in models], find=find
     )
     return Directions(service, pairs)
 
@@ -41,6 +47,14 @@ def test_a_model_of_several_is_told_both() -> None:
     assert found(known, "fr", "de") == ("many", "fr", "de")
     assert found(known, "auto", "de") == ("many", "", "de")
     with pytest.raises(ServingError, match="many does not know the language 'it', only de, en, fr"):
+        known.find("it", "de")
+
+
+def test_a_model_that_is_not_loaded_holds_up_no_other() -> None:
+    known = directions(absent=None, many=MANY)
+    assert found(known, "fr", "de") == ("many", "fr", "de")
+    assert known.all()["fr"] == ["de", "en"]
+    with pytest.raises(ServingError, match="absent has no version"):
         known.find("it", "de")
 
 
