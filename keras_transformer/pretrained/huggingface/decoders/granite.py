@@ -23,7 +23,7 @@ def with_multipliers(fields: Fields, entries: Iterable[Entry]) -> Iterator[Entry
             "logits_scaling",
         )
     )
-    width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
+    width = fields.integer("hidden_size") // fields.integer("num_attention_heads", least=1)
     is_tied = all(entry.name != HEAD for entry in entries)
     factors = {
         "model.embed_tokens": embedding,

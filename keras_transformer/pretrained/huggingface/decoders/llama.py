@@ -35,7 +35,7 @@ _NORMS = {
 def llama_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Llama, or of a model that differs by its sizes only."""
     fields.require(sliding_window=None)
-    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    heads, width = fields.integer("num_attention_heads", least=1), fields.integer("hidden_size")
     head_dim = fields.integer("head_dim", width // heads)
     attention_bias, feed_forward_bias = (
         fields.flag(name, False) for name in ("attention_bias", "mlp_bias")

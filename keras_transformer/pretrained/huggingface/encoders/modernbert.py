@@ -8,6 +8,7 @@ from typing import Any
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.decoders.common import shortest_turn
 from keras_transformer.pretrained.huggingface.decoders.rope import read_rope
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import encoder_vocabulary
 from keras_transformer.pretrained.huggingface.encoders.heads import head_fields
@@ -26,7 +27,7 @@ _OLDER_BASES = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_th
 def modernbert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> EncoderConfig:
     """Returns the config of a ModernBERT."""
     fields.require(classifier_activation=fields.text("hidden_activation", "gelu"))
-    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    heads, width = fields.integer("num_attention_heads", least=1), fields.integer("hidden_size")
     pattern = [_options(fields, kind, width // heads) for kind in _turn(fields)]
     pooled = fields.text("classifier_pooling", "cls")
     return EncoderConfig(
@@ -64,12 +65,12 @@ def _turn(fields: Fields) -> list[str]:
     every = fields.integer("global_attn_every_n_layers", 3, least=1)
     usual = [SLIDING if number % every else FULL for number in range(count)]
     kinds = fields.sequence("layer_types", usual)
-    if len(kinds) != count or not {*kinds} <= {FULL, SLIDING}:
+    if len(kinds) != count or any(kind not in (FULL, SLIDING) for kind in kinds):
         raise ImportRefusedError(
             f"{fields.path} must name {SLIDING} or {FULL} in layer_types for each of the {count} "
             f"layers, has {kinds!r}."
         )
-    return kinds[: next(n for n in range(1, count + 1) if kinds[n:] == kinds[: count - n])]
+    return list(shortest_turn(kinds))
 
 
 def _options(fields: Fields, kind: str, head_dim: int) -> dict[str, Any]:

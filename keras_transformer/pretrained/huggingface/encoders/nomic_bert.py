@@ -52,7 +52,7 @@ def nomic_bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors)
     )
     older = {new: fields.values[old] for old, new in _OLDER.items() if old in fields.values}
     fields = Fields(fields.path, {"rope_theta": 1000.0, **older, **fields.values})
-    heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
+    heads, width = fields.integer("num_attention_heads", least=1), fields.integer("hidden_size")
     head_dim = fields.integer("head_dim", width // heads)
     return EncoderConfig(
         vocab_size=fields.vocab_size(),
