@@ -115,7 +115,7 @@ class LiftedText:
 
     def _without_strays(self, translation: str) -> str:
         """Returns a translation without the tags and placeholders that `text` has not as text."""
-        left = Counter(one[0] for one in self.pattern.finditer(self.text))
+        left = self._as_text.copy()
 
         def kept(found: re.Match[str]) -> str:
             left[found[0]] -= 1
@@ -124,6 +124,11 @@ class LiftedText:
 
         # With the space before it.
         return re.sub(f" ?{_STRAY}", "", self.pattern.sub(kept, translation))
+
+    @cached_property
+    def _as_text(self) -> Counter[str]:
+        """The spans that are left in `text`."""
+        return Counter(one[0] for one in self.pattern.finditer(self.text))
 
     @cached_property
     def _pairs(self) -> dict[int, int]:

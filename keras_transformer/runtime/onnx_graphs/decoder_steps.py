@@ -84,7 +84,9 @@ class DecoderSteps:
         Returns:
             The log-probabilities of `labels`; None without.
         """
-        given: Arrays = {"token_ids": ids, "step": np.zeros(1, np.int32)}
+        given: Arrays = {"token_ids": ids}
+        if any(one.name == "step" for one in graph.get_inputs()):
+            given["step"] = np.zeros(1, np.int32)
         if labels is not None:
             given = {"target_ids": ids, "labels": labels}
         if labels is not None and self._shortlist is not None:
@@ -124,10 +126,8 @@ class DecoderSteps:
     ) -> None:
         """Runs a prefill graph, which fills buffers and `scores`."""
         binding = graph.io_binding()
-        names = {one.name for one in graph.get_inputs()}
         for name, value in given.items():
-            if name in names:
-                binding.bind_cpu_input(name, value)
+            binding.bind_cpu_input(name, value)
         self._bind_caches(binding, buffers)
         if scores is not None:
             _bind_output(binding, "log_probabilities", scores)

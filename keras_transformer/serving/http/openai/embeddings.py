@@ -16,7 +16,7 @@ from keras_transformer.serving.http.openai.fields import Fields
 from keras_transformer.serving.http.openai.search_fields import SILENT
 from keras_transformer.serving.models.inputs import texts_of
 from keras_transformer.serving.models.outputs import strings
-from keras_transformer.serving.models.rows import Arrays, Request
+from keras_transformer.serving.models.rows import Arrays
 from keras_transformer.serving.models.served import Reading
 
 _EMBED, _WITH_PROMPT = "embed", "embed_with_prompt"
@@ -52,25 +52,9 @@ async def _answer(
     size: int | None,
     in_base64: bool,
 ) -> Response:
-    tokens = 0
-
-    def read() -> Request:
-        nonlocal tokens
-        request = model.read(signature, inputs)
-        tokens = model.count_tokens(request.rows)
-        return request
-
-    request, found = await asked.service.run(
-        asked.loaded,
-        "embeddings",
-        read,
-        model.run(signature),
-        sentences=len(inputs["text"]),
-        texts=texts_of(inputs, "text"),
-        timeout=asked.timeout,
-        waiting=asked.waiting,
-    )
-    vectors = _shortened(model.write(signature, request, found)["vector"], size)
+    texts = texts_of(inputs, "text")
+    outputs, tokens = await asked.outputs("embeddings", model, signature, inputs, texts)
+    vectors = _shortened(outputs["vector"], size)
     data = [
         {
             "object": "embedding",

@@ -2,17 +2,21 @@
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.errors import Code, ServingError, refusal
 from keras_transformer.serving.http.exchange import BodyReader, read_timeout, until_hang_up
 from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.openai.fields import Fields
+from keras_transformer.serving.models.outputs import Outputs
+from keras_transformer.serving.models.rows import Arrays, Request
+from keras_transformer.serving.models.served import Reading
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 
@@ -38,7 +42,7 @@ class Asked:
     def __init__(
         self,
         service: Service,
-        request: Request,
+        request: HttpRequest,
         fields: Fields,
         loaded: LoadedVersion,
         timeout: float | None,
@@ -56,6 +60,50 @@ class Asked:
             "system_fingerprint": f"version-{self.loaded.number}",
         }
 
+    async def outputs(
+        self,
+        name: str,
+        model: Reading,
+        signature: Signature,
+        inputs: Arrays,
+        texts: Sequence[str],
+        *,
+        is_quick: bool = True,
+    ) -> tuple[Outputs, int]:
+        """Runs a signature that reads texts; returns its outputs and how many tokens were read.
+
+        Args:
+            name: What the request is called in metrics and log.
+            model: What answers.
+            signature: One of the model's.
+            inputs: Its inputs.
+            texts: The request's texts.
+            is_quick: As for `Service.run`.
+
+        Raises:
+            ServingError: There is no result.
+        """
+        tokens = 0
+
+        def read() -> Request:
+            nonlocal tokens
+            request = model.read(signature, inputs)
+            tokens = model.count_tokens(request.rows)
+            return request
+
+        request, found = await self.service.run(
+            self.loaded,
+            name,
+            read,
+            model.run(signature),
+            sentences=len(next(iter(inputs.values()))),
+            texts=texts,
+            is_quick=is_quick,
+            timeout=self.timeout,
+            waiting=self.waiting,
+        )
+        return model.write(signature, request, found), tokens
+
 
 # What answers each path, by the signatures of which a model has one.
 PATHS = {
@@ -71,7 +119,7 @@ Answer = Callable[[Asked], Awaitable[Response]]
 
 def endpoint(
     service: Service, bodies: BodyReader, answer: Answer
-) -> Callable[[Request], Awaitable[Response]]:
+) -> Callable[[HttpRequest], Awaitable[Response]]:
     """Returns what answers requests.
 
     Args:
@@ -80,7 +128,7 @@ def endpoint(
         answer: Reads one and returns what answers it.
     """
 
-    async def respond(request: Request) -> Response:
+    async def respond(request: HttpRequest) -> Response:
         with service.refusals("rest", ""):
             timeout = read_timeout(request.scope)
             fields = Fields(read_object(await bodies.read(request.scope, request.receive)))

@@ -11,7 +11,6 @@ from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
 from keras_transformer.serving.http.openai.search_fields import SILENT
 from keras_transformer.serving.models.outputs import strings
-from keras_transformer.serving.models.rows import Request
 from keras_transformer.serving.models.served import Reading
 from keras_transformer.understanding.results import best_first
 
@@ -49,27 +48,10 @@ async def _answer(
     signature = model.signatures[_PAIRS]
     first, second = (spec.name for spec in signature.inputs)
     inputs = {first: strings([query] * len(documents)), second: strings(documents)}
-    tokens = 0
-
-    def read() -> Request:
-        nonlocal tokens
-        request = model.read(signature, inputs)
-        tokens = model.count_tokens(request.rows)
-        return request
-
-    request, found = await asked.service.run(
-        asked.loaded,
-        "rerank",
-        read,
-        model.run(signature),
-        sentences=len(documents),
-        texts=[query, *documents],
-        # The query is read with each of them.
-        is_quick=False,
-        timeout=asked.timeout,
-        waiting=asked.waiting,
-    )
-    values = model.write(signature, request, found)["value"].tolist()
+    texts = [query, *documents]
+    # The query is read with each of them.
+    outputs, tokens = await asked.outputs("rerank", model, signature, inputs, texts, is_quick=False)
+    values = outputs["value"].tolist()
     scores = values if model.gives_shares else [_sigmoid(value) for value in values]
     results = []
     for one in best_first(documents, scores)[:top]:
