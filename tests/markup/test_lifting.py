@@ -23,10 +23,14 @@ TAGS = st.recursive(
 )
 
 
+def with_slots(translation: str) -> str:
+    """Returns a translation with slots in place of #0, #1, …"""
+    return re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+
+
 def translated(text: str, translation: str) -> str:
     """Puts spans back into a translation in which #0, #1, … stand for slots."""
-    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
-    return lift(text).put_back(slots)
+    return lift(text).put_back(with_slots(translation))
 
 
 @given(st.lists(TAGS, max_size=2).map("".join))
@@ -66,7 +70,7 @@ def test_in_any_order_every_span_comes_back_once_and_tags_nest(text: str, random
 def test_tags_and_placeholders_that_a_model_makes_up_are_taken_out(
     text: str, translation: str, expected: str
 ) -> None:
-    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+    slots = with_slots(translation)
     assert lift(text).put_back(slots) == expected
     assert lift(text).is_kept(slots) is (slots == expected)
 
@@ -99,7 +103,7 @@ def test_tags_nest_and_spaces_are_those_of_the_text(
     [("#0a#1 #2", True), ("#2 #0a#1", True), ("#1a#0 #2", False), ("#0a#1", False)],
 )
 def test_what_is_lost_or_does_not_nest_is_told(translation: str, is_kept: bool) -> None:
-    slots = re.sub(r"#(\d)", lambda found: SLOTS[int(found[1])], translation)
+    slots = with_slots(translation)
     assert lift("<b>a</b> %s").is_kept(slots) is is_kept
 
 
