@@ -30,7 +30,8 @@ def compiled(template: str) -> Callable[[Mapping[str, Any]], str]:
     tree = made.parse(template)
     for loop in tree.find_all(nodes.For):
         loop.iter = nodes.Filter(loop.iter, _COUNTED, [], [], None, None, lineno=loop.lineno)
-    found = made.from_string(tree.set_environment(made))
+    tree.set_environment(made)
+    found = jinja2.Template.from_code(made, made.compile(tree), made.make_globals(None))
 
     def render(variables: Mapping[str, Any]) -> str:
         _steps.set(iter(range(_MOST_STEPS)))
