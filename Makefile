@@ -61,6 +61,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.chats tests/fixtures/stacks tests/fixtures/chats
 	$(ORACLES)/bin/python -m tools.oracles.chains tests/fixtures/chains
 	$(ORACLES)/bin/python -m tools.oracles.adaptive_softmax tests/fixtures/adaptive_softmax.npz
+	$(ORACLES)/bin/python -m tools.oracles.packed_weights $(ORACLES)/packed tests/fixtures/packed_weights.npz
 	$(BIN)/python -m pytest -m "" tests/models/test_oracles.py tests/pretrained
 	$(BIN)/python -m tools.oracles.exports tests/fixtures $(ORACLES)/exports
 	$(ORACLES)/bin/python -m tools.oracles.leaving tests/fixtures $(ORACLES)/exports
@@ -95,11 +96,14 @@ $(DOCS)/.installed: $(INSTALLED)
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers sentence-transformers pymarian sentencepiece \
-		sacremoses pytorch-crf seqeval
+		sacremoses pytorch-crf seqeval accelerate
 	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras tensorboard pyyaml \
 		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.
 	$(ORACLES)/bin/python -m pip install --quiet --no-deps --ignore-requires-python OpenNMT-tf
+	# Of these, the modules that pack weights; the packages themselves need an older transformers.
+	$(ORACLES)/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $(ORACLES)/packed \
+		auto-gptq==0.7.1 autoawq==0.2.9
 	# The last version with Transformer-XL.
 	$(PYTHON) -m venv $(ORACLES)/4.57
 	$(ORACLES)/4.57/bin/python -m pip install --quiet torch "transformers==4.57.6" sacremoses sentencepiece

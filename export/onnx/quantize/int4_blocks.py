@@ -71,8 +71,7 @@ def find_scales(blocks: np.ndarray, form: Int4Form) -> tuple[np.ndarray, np.ndar
     grids = _of_range if form.zero_points else _of_largest
     least = np.full(blocks.shape[:-1], np.inf, np.float32)
     scales, zeros = np.ones_like(least), np.full(least.shape, MIDDLE, np.uint8)
-    for share in _SHARES:
-        found = grids(blocks, share)
+    for found in (_of_levels(blocks, form), *(grids(blocks, share) for share in _SHARES)):
         moved = _nearest(blocks, *found) * found[0][..., None] - blocks
         error = np.einsum("...i,...i->...", moved, moved)
         better = error < least
@@ -112,6 +111,23 @@ def _of_range(blocks: np.ndarray, share: np.float32) -> tuple[np.ndarray, np.nda
     middle = (high + low) / 2
     zeros = np.clip(np.rint(LARGEST / 2 - middle / scales), 0, LARGEST)
     return scales, zeros.astype(np.uint8)
+
+
+def _of_levels(blocks: np.ndarray, form: Int4Form) -> tuple[np.ndarray, np.ndarray]:
+    """Takes the least step between weights, so that those which had 4 bits keep their integers.
+
+    GPTQ's and AWQ's, which `import` reads, come here as floats.
+    """
+    ordered = np.sort(blocks, axis=-1)
+    low, high = ordered[..., 0], ordered[..., -1]
+    steps, span = np.diff(ordered, axis=-1), high - low
+    # Smaller ones are those of rounding.
+    is_step = steps > span[..., None] / (2 * LARGEST)
+    scales = _held(np.where(is_step, steps, span[..., None]).min(axis=-1))
+    zeros = np.full(scales.shape, MIDDLE, np.uint8)
+    if form.zero_points:
+        zeros = np.clip(np.rint(-low / scales), 0, LARGEST).astype(np.uint8)
+    return scales, zeros
 
 
 def _held(scales: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.pretrained.cross_encoders import is_cross_encoder, read_cross_encoder
+from keras_transformer.pretrained.formats.packed_weights import CONFIG as PACKED
+from keras_transformer.pretrained.formats.packed_weights import unpack_weights
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import read_pair_separators
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
@@ -65,6 +67,9 @@ def read_single_stack(
     """
     fields = Fields(path / "config.json", {**variant.defaults, **values})
     tensors = open_huggingface(path)
+    empty: tuple[str, ...] = ()
+    if fields.get(PACKED, None) is not None:
+        tensors, empty = unpack_weights(tensors, fields.mapping(PACKED))
     tokenizer = variant.vocabulary(path, fields)
     config = variant.config(fields, tokenizer.special_ids, tensors)
     unused = variant.unused
@@ -90,7 +95,7 @@ def read_single_stack(
         lambda model: list(variant.adapt(fields, variant.table(model, tensors))),
         tensors,
         (tokenizer, tokenizer),
-        unread=variant.unread,
+        unread=(*variant.unread, *empty),
         unused=unused,
         search=variant.search(path, fields, tokenizer.special_ids),
     )

@@ -49,6 +49,21 @@ def test_what_4_bits_hold_stays(form: Int4Form) -> None:
     np.testing.assert_array_equal(found, values * np.float32(0.25))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_of_4_bits_keep_their_integers(form: Int4Form) -> None:
+    """As GPTQ and AWQ round them: groups of 128, scales in float16, times a factor of a layer's."""
+    drawn = np.random.default_rng(0)
+    values, zeros = drawn.integers(0, 16, (9, 2, 128)), np.full((9, 2, 1), 8)
+    if form.zero_points:
+        zeros = drawn.integers(0, 16, zeros.shape)
+    scales = drawn.uniform(0.001, 0.03, zeros.shape).astype(np.float16).astype(np.float32)
+    lines = ((values - zeros) * scales * np.float32(0.3)).astype(np.float32).reshape(9, -1)
+    found = Int4Blocks.nearest(lines, form)
+    steps = found.values.astype(int) - found.zeros.astype(int)[..., None]
+    np.testing.assert_array_equal(steps.reshape(9, 2, 128), values - zeros)
+    np.testing.assert_allclose(found.lines(256), lines, rtol=2**-8)
+
+
 def test_small_blocks_and_zero_points_err_less() -> None:
     lines = np.abs(draw(0, 64, 256)) + draw(1, 64, 1)
     assert error(Int4Form(32), lines) < error(Int4Form(128), lines)
