@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal, get_args
 
 from keras_transformer.files.segments import Document, Reading
@@ -46,7 +46,7 @@ _FORMATS: Mapping[FormatName, tuple[str, tuple[str, ...]]] = {
 FORMATS: tuple[FormatName, ...] = get_args(FormatName)
 
 
-def format_of(path: Path) -> FormatName:
+def format_of(path: PurePath) -> FormatName:
     """Returns the format of a file by its name.
 
     Raises:
@@ -57,7 +57,8 @@ def format_of(path: Path) -> FormatName:
             return name
     known = ", ".join(ending for _, endings in _FORMATS.values() for ending in endings)
     raise ValueError(
-        f"{path} has none of the endings {known}: name its format (--format), one of "
+        f"{path} has none of the endings {known}: name its format (--format, "
+        "or format=… in a request), one of "
         f"{', '.join(FORMATS)}."
     )
 
@@ -65,22 +66,35 @@ def format_of(path: Path) -> FormatName:
 def read_document(
     path: Path, reading: Reading | None = None, name: FormatName | None = None
 ) -> Document:
-    """Reads a file.
-
-    Args:
-        path: The file.
-        reading: How its translations are written.
-        name: Its format; by its name if None.
+    """Reads a file; see `document_of`.
 
     Raises:
         OSError: It cannot be read.
         ValueError: It is not of that format.
     """
     name = name or format_of(path)
+    return document_of(path.read_bytes(), path, reading, name)
+
+
+def document_of(
+    data: bytes, path: PurePath, reading: Reading | None = None, name: FormatName | None = None
+) -> Document:
+    """Reads the content of a file.
+
+    Args:
+        data: The content.
+        path: What the file is called.
+        reading: How its translations are written.
+        name: Its format; by the file's name if None.
+
+    Raises:
+        ValueError: It is not of that format.
+    """
+    name = name or format_of(path)
     module, _, kind = _FORMATS[name][0].rpartition(".")
     document = getattr(import_module(f"keras_transformer.files.{module}"), kind)
     try:
-        return document(path.read_bytes(), reading or Reading())
+        return document(data, reading or Reading())
     except RecursionError as error:
         raise ValueError(f"{path} cannot be read as {name}: it is nested too deeply.") from error
     except ValueError as error:

@@ -1,14 +1,14 @@
 """Translates a document: which of its segments, what was translated before, what is left over."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from keras_transformer.files.codes import between_codes, has_codes_of
+from keras_transformer.files.codes import between_codes, has_codes_of, without_codes
 from keras_transformer.files.icu import read_message
 from keras_transformer.files.memory import Memory
 from keras_transformer.files.results import Results
-from keras_transformer.files.segments import Document, State, Translation
+from keras_transformer.files.segments import Document, Segment, State, Translation
 from keras_transformer.files.translating import Translate
 from keras_transformer.markup.profiles import Profile
 
@@ -22,6 +22,21 @@ _STATES: dict[Update, tuple[State, ...]] = {
 _BLOCK = 128
 
 
+class Block(NamedTuple):
+    """Texts to translate together, and the profile of the spans that they may hold."""
+
+    texts: Sequence[str]
+    profile: Profile
+
+
+class Doubt(NamedTuple):
+    """A translation that should be looked at, and the line of the file that its text stands in."""
+
+    line: int
+    text: str
+    translation: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """What became of a document.
@@ -31,7 +46,7 @@ class Outcome:
         translated: Segments that were translated, those of the memory included.
         remembered: Segments that the memory had.
         left: Segments that had a translation.
-        doubtful: The lines of translations that should be looked at.
+        doubts: The translations that should be looked at.
         warnings: What is wrong with lengths, each with its line.
     """
 
@@ -39,8 +54,12 @@ class Outcome:
     translated: int
     remembered: int
     left: int
-    doubtful: Sequence[int]
+    doubts: Sequence[Doubt]
     warnings: Sequence[str]
+
+
+# Yields what is to be translated, and is sent the translations of it.
+Job = Generator[Block, Sequence[Translation], Outcome]
 
 
 def translate_document(
@@ -57,20 +76,68 @@ def translate_document(
     Args:
         document: What was read.
         translate: Translates texts with the spans of a profile.
-        update: Which segments: those without a translation, those that need review, too, or all.
-        memory: Translations that are used in place of new ones.
-        results: What was translated already, to which new translations are added.
+        update: As for `document_job`.
+        memory: As for `document_job`.
+        results: As for `document_job`.
         progress: Called with the number of texts that were translated.
 
     Returns:
         The file with its translations, and what was done.
     """
-    memory, results = memory or Memory(), Results() if results is None else results
-    chosen = {
+    job = document_job(document, update=update, memory=memory, results=results)
+    found = next_of(job)
+    while isinstance(found, Block):
+        translations = translate(found.texts, found.profile)
+        progress(len(found.texts))
+        found = next_of(job, translations)
+    return found
+
+
+def next_of(job: Job, translations: Sequence[Translation] | None = None) -> Block | Outcome:
+    """Returns what a job wants translated next, or what became of its document.
+
+    Args:
+        job: The job.
+        translations: Those of the block that it wanted before; None at the beginning.
+    """
+    try:
+        return next(job) if translations is None else job.send(translations)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+def chosen_segments(document: Document, update: Update) -> Mapping[int, Segment]:
+    """Returns the segments that are translated, by their place in the document.
+
+    Args:
+        document: What was read.
+        update: Which segments: those without a translation, those that need review, too, or all.
+    """
+    return {
         place: segment
         for place, segment in enumerate(document.segments)
         if segment.state in _STATES[update] and any(text.strip() for text in segment.texts)
     }
+
+
+def document_job(
+    document: Document,
+    *,
+    update: Update = "untranslated",
+    memory: Memory | None = None,
+    results: Results | None = None,
+) -> Job:
+    """Yields the texts of a document that are to be translated; see `next_of`.
+
+    Args:
+        document: What was read.
+        update: As for `chosen_segments`.
+        memory: Translations that are used in place of new ones.
+        results: What was translated already, to which new translations are added.
+    """
+    memory, results = memory or Memory(), Results() if results is None else results
+    chosen = chosen_segments(document, update)
     known = {
         place: [Translation(text, is_known=True) for text in given]
         for place, segment in chosen.items()
@@ -87,8 +154,8 @@ def translate_document(
         for message in own
         for text in message.texts
     ]
-    _translate_all(asked, translate, results, progress)
-    _translate_between_codes(asked, translate, results, progress)
+    yield from _translate_all(asked, results)
+    yield from _translate_between_codes(asked, results)
     found = {
         place: known.get(place)
         or [
@@ -97,15 +164,20 @@ def translate_document(
         ]
         for place, segment in chosen.items()
     }
-    lines = {place: chosen[place].line for place in found}
+    doubts = [
+        Doubt(chosen[place].line, without_codes(text), without_codes(one.text))
+        for place, own in found.items()
+        for text, one in zip(chosen[place].texts, own, strict=False)
+        if one.is_doubtful
+    ]
     return Outcome(
         document.written(found),
         len(found),
         len(known),
         len(document.segments) - len(found),
-        [lines[place] for place, own in found.items() if any(one.is_doubtful for one in own)],
+        doubts,
         [
-            f"line {lines[place]}: {warning}"
+            f"line {chosen[place].line}: {warning}"
             for place, own in found.items()
             for one in own
             if (warning := chosen[place].limit(one.text))
@@ -114,19 +186,14 @@ def translate_document(
 
 
 def _translate_between_codes(
-    texts: Sequence[tuple[Profile, str]],
-    translate: Translate,
-    results: Results,
-    progress: Callable[[int], object],
-) -> None:
+    texts: Sequence[tuple[Profile, str]], results: Results
+) -> Generator[Block, Sequence[Translation]]:
     """Translates what stands between inline codes on its own, where a translation lost some."""
     damaged = {key for key in texts if not has_codes_of(key[1], results[key].text)}
     parts = {(profile, text): between_codes(text) for profile, text in damaged}
-    _translate_all(
+    yield from _translate_all(
         [(profile, one) for (profile, _), own in parts.items() for one in own[::2] if one.strip()],
-        translate,
         results,
-        progress,
     )
     for (profile, text), own in parts.items():
         own[::2] = [results[profile, one].text if one.strip() else one for one in own[::2]]
@@ -134,11 +201,8 @@ def _translate_between_codes(
 
 
 def _translate_all(
-    texts: Iterable[tuple[Profile, str]],
-    translate: Translate,
-    results: Results,
-    progress: Callable[[int], object],
-) -> None:
+    texts: Iterable[tuple[Profile, str]], results: Results
+) -> Generator[Block, Sequence[Translation]]:
     """Adds what is not done yet, each text once for its profile."""
     by_profile: dict[Profile, dict[str, None]] = {}
     for profile, text in texts:
@@ -148,6 +212,5 @@ def _translate_all(
         rest = list(own)
         for start in range(0, len(rest), _BLOCK):
             block = rest[start : start + _BLOCK]
-            found = translate(block, profile)
+            found = yield Block(block, profile)
             results.add(zip([(profile, text) for text in block], found, strict=True))
-            progress(len(block))

@@ -80,10 +80,13 @@ class Reading:
     Attributes:
         language: Code of the language of the translations, "" where the file says it.
         review: Which translations are marked as needing review, where a format can say so.
+        most_unpacked: Most bytes that a packed file may hold; if None, what such a file hardly
+            ever exceeds.
     """
 
     language: str = ""
     review: Literal["all", "low"] = "all"
+    most_unpacked: int | None = None
 
     def needs_review(self, found: Sequence[Translation]) -> bool:
         """Returns whether the translations of a segment are marked."""

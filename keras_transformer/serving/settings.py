@@ -74,6 +74,9 @@ class ServeOptions:
         header_timeout: Seconds within which a REST request's head must have arrived, and within
             which the rest of one must follow that was answered before its end.
         max_sentences: Most sentences in one request, those of its texts included.
+        max_file_bytes: Largest file to translate, as it is sent; twice as much once unpacked.
+        max_file_texts: Most texts to translate in a file; 0 refuses files.
+        file_timeout: Seconds after which a file is given up; a client may set a shorter time.
         max_source_length: Most tokens translated as one text.
         long_texts: "split" translates texts sentence by sentence (as many together as the model was
             trained on) and halves longer sentences; "refuse" translates texts whole, and
@@ -140,6 +143,9 @@ class ServeOptions:
     max_header_bytes: int = 1 << 15
     header_timeout: float = 10.0
     max_sentences: int = 256
+    max_file_bytes: int = 1 << 22
+    max_file_texts: int = 2000
+    file_timeout: float = 300.0
     max_source_length: int = MAX_SOURCE_LENGTH
     long_texts: LongTexts = "split"
     language: str = LANGUAGE
@@ -167,14 +173,15 @@ class ServeOptions:
             "max_body_bytes",
             "max_header_bytes",
             "max_sentences",
+            "max_file_bytes",
             "max_source_length",
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("request_timeout", "header_timeout", "poll_seconds"):
+        for name in ("request_timeout", "file_timeout", "header_timeout", "poll_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}.")
-        for name in ("max_wait_ms", "drain_seconds"):
+        for name in ("max_wait_ms", "max_file_texts", "drain_seconds"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}.")
         for name in ("port", "grpc_port"):

@@ -40,12 +40,13 @@ def sessions(page: str) -> dict[str, list[str]]:
 
 @pytest.fixture
 def _folders(exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The models and the file of models that the page of our server speaks of."""
+    """The models, the file of models and the catalogue that the page of our server speaks of."""
     for version in ("demo/1", "demo/2", "english-spanish/1", "english-spanish/2", "back/1"):
         shutil.copytree(exported.path, tmp_path / "exported" / version)
     [config] = re.findall(r"```textproto\n(.*?)```", OURS, flags=re.DOTALL)
     config = config.replace("/models/spanish-english", "back")
     (tmp_path / "exported" / "models.config").write_text(config, "utf-8")
+    (tmp_path / "de.po").write_text('msgid "hello you"\nmsgstr ""\n', "utf-8")
     monkeypatch.chdir(tmp_path)
 
 

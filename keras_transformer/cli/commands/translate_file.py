@@ -126,10 +126,12 @@ def _tell(output: Path, outcome: Outcome) -> None:
     )
     for warning in outcome.warnings:
         print(f"keras-transformer translate-file: {warning}", file=sys.stderr)
-    if outcome.doubtful:
-        named = ", ".join(map(str, outcome.doubtful[:_SHOWN]))
-        more = ", ..." if len(outcome.doubtful) > _SHOWN else ""
-        count = f"{len(outcome.doubtful)} of {outcome.translated} texts"
+    # Forms of a plural stand in one line.
+    lines = list(dict.fromkeys(doubt.line for doubt in outcome.doubts))
+    if lines:
+        named = ", ".join(map(str, lines[:_SHOWN]))
+        more = ", ..." if len(lines) > _SHOWN else ""
+        count = f"{len(lines)} of {outcome.translated} texts"
         print(f"low confidence in {count}: lines {named}{more}", file=sys.stderr)
 
 

@@ -12,14 +12,14 @@ from keras_transformer.files.codes import Code, CodedText, Role
 from keras_transformer.files.segments import Copied, Edit, Reading, Segment, Translation
 from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
+# XML is packed to a tenth, and hardly ever to a hundredth, of its size.
+_MOST_BYTES, _MOST_TIMES = 100_000_000, 100
 # The files inside that hold texts.
 _MICROSOFT = re.compile(
     r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml"
     r"|ppt/(?:slides|notesSlides)/\w+\.xml"
 )
 _OPEN = re.compile(r"content\.xml")
-# XML is packed to a tenth, and hardly ever to a hundredth, of its size.
-_MOST_BYTES, _MOST_TIMES = 100_000_000, 100
 # What begins with these stands for no text: a change of format, what a file has as it is, a text.
 _FORMAT, _RAW, _TEXT = "\0", "\1", "\2"
 _SPELLING = frozenset(("proofErr", "lastRenderedPageBreak"))
@@ -31,7 +31,7 @@ class OfficeDocument:
 
     Args:
         data: The file.
-        reading: Not used: the formats mark nothing.
+        reading: How much it may hold; the formats mark nothing.
 
     Attributes:
         segments: Its paragraphs.
@@ -44,7 +44,7 @@ class OfficeDocument:
         self._data = data
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                _check(archive, len(data))
+                _check(archive, reading.most_unpacked or max(_MOST_BYTES, _MOST_TIMES * len(data)))
                 self._parts = {
                     info.filename: kind(archive.read(info))
                     for info in archive.infolist()
@@ -86,13 +86,13 @@ class OfficeDocument:
         return written.getvalue()
 
 
-def _check(archive: zipfile.ZipFile, size: int) -> None:
-    """Raises `ValueError` if an archive is damaged, or much larger than its file says."""
+def _check(archive: zipfile.ZipFile, most: int) -> None:
+    """Raises `ValueError` if an archive is damaged, or holds more bytes than it may."""
     unpacked = sum(info.file_size for info in archive.infolist())
-    if unpacked > max(_MOST_BYTES, _MOST_TIMES * size):
+    if unpacked > most:
         raise ValueError(
-            f"it has {unpacked:,} bytes in {size:,}, more than {_MOST_TIMES} times as many: open "
-            "it in an office program and save it again if that is no mistake."
+            f"it holds {unpacked:,} bytes once unpacked, more than {most:,}: take pictures out of "
+            "it, or part it."
         )
     if damaged := archive.testzip():
         raise ValueError(f"{damaged} in it is damaged: open it in an office program to repair it.")

@@ -26,6 +26,7 @@ from keras_transformer.serving.http.page import page_routes
 from keras_transformer.serving.http.predict import Predict, PredictFirst
 from keras_transformer.serving.http.rest import rest_routes
 from keras_transformer.serving.http.translators.directions import Directions
+from keras_transformer.serving.http.translators.files import file_routes
 from keras_transformer.serving.http.translators.libretranslate import libretranslate_routes
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.settings import ServeOptions
@@ -64,6 +65,7 @@ def build_app(
             *rest_routes(service, bodies),
             *live_routes(service, bodies),
             *judge_routes(service, bodies),
+            *file_routes(service, bodies),
             *openai_routes(service, bodies, directions),
             *libretranslate_routes(service, bodies, directions, keys),
             *_operations(service, options),

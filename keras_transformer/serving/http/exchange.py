@@ -58,19 +58,24 @@ class BodyReader:
         self._max_bytes, self._seconds = max_bytes, seconds
         self._arriving: set[asyncio.Timeout] = set()
 
-    async def read(self, scope: Scope, receive: Receive) -> bytes:
+    async def read(self, scope: Scope, receive: Receive, max_bytes: int | None = None) -> bytes:
         """Returns a request's body, decompressed where its header says gzip.
+
+        Args:
+            scope: The request.
+            receive: Gives the parts of the body.
+            max_bytes: Largest body if it is not that of all requests.
 
         Raises:
             ServingError: It is too large, too late or damaged, its encoding is unknown, or the
                 client hung up.
         """
-        encoding = _encoding(scope)
+        encoding, most = _encoding(scope), max_bytes or self._max_bytes
         try:
             async with asyncio.timeout(self._seconds) as timeout:
                 self._arriving.add(timeout)
                 try:
-                    body = await _receive(receive, self._max_bytes)
+                    body = await _receive(receive, most)
                 finally:
                     self._arriving.discard(timeout)
         except TimeoutError:
@@ -79,7 +84,7 @@ class BodyReader:
                 "the body did not arrive in time: send as many bytes as Content-Length says.",
             ) from None
         if encoding == "gzip":
-            return await asyncio.to_thread(_decompress, body, self._max_bytes)
+            return await asyncio.to_thread(_decompress, body, most)
         return body
 
     def hurry(self, seconds: float) -> None:

@@ -21,7 +21,8 @@ from keras_transformer.serving.http.operations import (
 )
 from keras_transformer.serving.http.translators.description import (
     libretranslate_paths,
-    libretranslate_schemas,
+    translate_file,
+    translators_schemas,
 )
 from keras_transformer.serving.models.judgements import Judgement
 from keras_transformer.serving.models.model_options import ModelOptions
@@ -90,7 +91,7 @@ def describe(
             "schemas": {
                 **schemas(options, search, kinds),
                 **openai_schemas(names),
-                **libretranslate_schemas(),
+                **translators_schemas(),
             },
             "parameters": _parameters(names, labels),
             **({"securitySchemes": {"key": _KEY}} if options.api_key_file else {}),
@@ -134,6 +135,7 @@ def _live(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     return {
         **({":stream": {"post": _stream()}} if translates or generates else {}),
         **({":explain": {"post": _explain()}} if translates else {}),
+        **({":translate_file": {"post": translate_file()}} if translates else {}),
         "/languages": get("Languages that requests may choose", "Languages", ["404", "400", "503"]),
         **{
             f":{name}": {"post": _judge(name)}

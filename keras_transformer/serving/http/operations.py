@@ -33,15 +33,24 @@ def post(summary: str, request: str, answer: Json, error: str = ERROR) -> Json:
         answer: Its answer.
         error: The schema of its errors.
     """
-    described = operation(summary, {"200": answer, **_errors(ERRORS, error)})
-    return {
-        **described,
-        "parameters": [parameter_ref("timeout")],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": schema_ref(request)}},
-        },
-    }
+    return _with_body(summary, {"application/json": {"schema": schema_ref(request)}}, answer, error)
+
+
+def post_file(summary: str, parameters: Iterable[Json], answer: Json) -> Json:
+    """Returns an operation whose body is a file.
+
+    Args:
+        summary: What it does.
+        parameters: What its query may hold.
+        answer: Its answer.
+    """
+    described = _with_body(summary, {"application/octet-stream": {"schema": {}}}, answer, ERROR)
+    return {**described, "parameters": [*described["parameters"], *parameters]}
+
+
+def query(name: str, schema: Json, *, required: bool = False) -> Json:
+    """Returns a parameter of a query."""
+    return {"name": name, "in": "query", "required": required, "schema": schema}
 
 
 def get(summary: str, schema: str, codes: Iterable[str], error: str = ERROR) -> Json:
@@ -79,6 +88,14 @@ def schema_ref(name: str) -> Json:
 def parameter_ref(name: str) -> Json:
     """Returns a reference to a parameter."""
     return {"$ref": f"#/components/parameters/{name}"}
+
+
+def _with_body(summary: str, body: Json, answer: Json, error: str) -> Json:
+    return {
+        **operation(summary, {"200": answer, **_errors(ERRORS, error)}),
+        "parameters": [parameter_ref("timeout")],
+        "requestBody": {"required": True, "content": body},
+    }
 
 
 def _errors(codes: Iterable[str], error: str) -> Json:

@@ -296,7 +296,10 @@ class ServedModel:
         found = [own[:count] for own, count in zip(results, asked, strict=True)]
         read = sum(len(row.source) + 1 for row in request.rows)
         written = sum(len(one.ids) + 1 for own in found for one in own)
-        return Translations(self._writer.texts(request, found), read, written)
+        best = self._writer.hypotheses(request, found)
+        texts = [[one.text for one in own] for own in best]
+        doubtful = [bool(own[0].low_confidence) for own in best]
+        return Translations(texts, doubtful, read, written)
 
     def run(self, signature: Signature) -> Run:
         """Returns a function from a signature's rows to results; equal functions share batches."""

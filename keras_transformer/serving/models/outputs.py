@@ -70,12 +70,13 @@ class ResultWriter:
         """Returns the arrays of a signature's outputs, from a result for each row of a request."""
         return self._writers[signature_name](request, results)
 
-    def texts(self, request: Request, results: Sequence[Sequence[Found]]) -> list[list[str]]:
+    def hypotheses(
+        self, request: Request, results: Sequence[Sequence[Found]]
+    ) -> list[list[Hypothesis]]:
         """Returns the translations of each text, best first."""
-        joined = self._joined(request, results)
         return [
-            [best.text, *(one.text for one in others if one.score > LOWEST)]
-            for best, *others in joined
+            [best, *(one for one in others if one.score > LOWEST)]
+            for best, *others in self._joined(request, results)
         ]
 
     def _best(self, request: Request, results: Sequence[Sequence[Found]]) -> Outputs:

@@ -21,6 +21,8 @@ from keras_transformer.text.sentences import Passage, gap_before
 Stream = Callable[[Any, Callable[[Any], bool]], None]
 # Texts of more bytes are tokenized in a thread: in the event loop they would delay all others.
 _LONG_BYTES = 1 << 15
+# How long a step waits where the queue is full.
+_FULL_SECONDS = 0.1
 
 
 class RequestReader:
@@ -143,6 +145,60 @@ async def run_rows(
     job = await loaded.batcher.submit(run, rows)
     entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
     return job.results
+
+
+class Steps:
+    """Runs the rows of a request that comes in several steps, such as a file.
+
+    The rows of a step wait for their turn in parts of one batch each, so that a long request keeps
+    no other one waiting for longer, and is not refused where the queue is full for a moment.
+
+    Args:
+        loaded: The version that answers.
+        journal: Says whether texts are logged.
+        entry: The request's entry in the journal, which counts all rows.
+        until: The event loop's time at which the request is given up.
+        max_batch: Most rows of a batch.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedVersion,
+        journal: Journal,
+        entry: JournalEntry,
+        until: float,
+        max_batch: int,
+    ) -> None:
+        self._loaded, self._journal, self._entry = loaded, journal, entry
+        self._until, self._max_batch = until, max_batch
+
+    async def run(
+        self, read: Callable[[], Request], run: Run, texts: Sequence[str]
+    ) -> tuple[Request, list[Any]]:
+        """Returns the rows that `read` makes of texts, in a thread, and their results.
+
+        Raises:
+            ServingError: A text is refused, or the model fails.
+            TimeoutError: The time is over.
+        """
+        if self._journal.log_text:
+            self._entry.texts = [*self._entry.texts, *texts]
+        request = await before(self._until, asyncio.to_thread(read))
+        self._entry.sentences += len(request.rows)
+        results: list[Any] = []
+        for start in range(0, len(request.rows), self._max_batch):
+            rows = request.rows[start : start + self._max_batch]
+            results += await before(self._until, self._patiently(run, rows))
+        return request, results
+
+    async def _patiently(self, run: Run, rows: Sequence[Any]) -> list[Any]:
+        while True:
+            try:
+                return await run_rows(self._loaded, run, rows, self._entry)
+            except ServingError as error:
+                if error.code is not Code.RESOURCE_EXHAUSTED:
+                    raise
+                await asyncio.sleep(_FULL_SECONDS)
 
 
 async def stream_row(

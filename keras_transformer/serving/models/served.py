@@ -81,11 +81,13 @@ class Translations(NamedTuple):
 
     Attributes:
         texts: Those of each text, best first.
+        doubtful: Whether the best one of each text has low confidence.
         read: Tokens of all texts, their ends included.
         written: Tokens of all translations, likewise.
     """
 
     texts: list[list[str]]
+    doubtful: list[bool]
     read: int
     written: int
 
@@ -213,6 +215,13 @@ def streaming(name: str, model: Served) -> Streaming:
     """
     if not isinstance(model, Streaming):
         raise _cannot(name, model, "stream")
+    return model
+
+
+def translating(name: str, model: Served) -> Translating:
+    """Returns a model as one that translates; see `streaming`."""
+    if not isinstance(model, Translating):
+        raise _cannot(name, model, "translate")
     return model
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.rows import Arrays, Own, Request, own_of, placed
 from keras_transformer.serving.models.running import (
     RequestReader,
+    Steps,
     Stream,
     before,
     run_rows,
@@ -199,6 +200,29 @@ class Service:
                 request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
                 rows = request.rows
                 return request, await self._results(loaded, run, rows, entry, until, waiting)
+
+    @asynccontextmanager
+    async def steps(
+        self, loaded: LoadedVersion, name: str, longest: float, timeout: float | None = None
+    ) -> AsyncIterator[Steps]:
+        """A request whose rows come in several steps, within one time for all of them.
+
+        Args:
+            loaded: The version that `find` returned.
+            name: What the request is called in metrics and log.
+            longest: Seconds after which it gives up.
+            timeout: Seconds after which the client does; None for `longest`.
+
+        Raises:
+            ServingError: There is no result.
+        """
+        seconds = longest if timeout is None else min(timeout, longest)
+        with self.journal.recorded("rest", loaded.name) as entry:
+            until = asyncio.get_running_loop().time() + seconds
+            async with asyncio.timeout_at(until):
+                entry.signature = name
+                with loaded.use():
+                    yield Steps(loaded, self.journal, entry, until, self.options.max_batch)
 
     async def stream_rows(
         self,

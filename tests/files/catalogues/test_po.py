@@ -113,7 +113,7 @@ def test_low_confidence_is_said_and_marked(translated) -> None:
     assert "# low confidence\n#. for translators\n#: a.c:1\n#, fuzzy, c-format\n" in (
         outcome.data.decode()
     )
-    assert outcome.doubtful == [17, 21]
+    assert {one.line for one in outcome.doubts} == {17, 21}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_where_inline_elements_are_lost_the_texts_between_them_are_translated(tr
 
     outcome = translated("a.xlf", FIRST, without_codes)
     assert b'>SEE <g id="1">THIS</g><x id="2"/></target>' in outcome.data
-    assert outcome.doubtful == [2]
+    assert [one.line for one in outcome.doubts] == [2]
 
 
 def test_another_encoding_has_references_for_what_it_lacks(translated) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from keras_transformer.serving.http.page import page_routes
 
 REQUEST = Request({"type": "http", "root_path": "", "headers": []})
-SCRIPTS = ["key.js", "kinds.js", "languages.js", "matrix.js", "page.js", "server.js"]
+SCRIPTS = ["files.js", "key.js", "kinds.js", "languages.js", "matrix.js", "page.js", "server.js"]
 FILES = sorted(["icon.svg", "matrix.css", "page.css", *SCRIPTS])
 
 
@@ -50,6 +50,12 @@ def test_nothing_stands_inline_and_nothing_comes_from_elsewhere() -> None:
     for path in (f"/page/{name}" for name in SCRIPTS):
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\b", found[path])
         assert set(re.findall(r'from "([^"]+)"', found[path])) <= modules
+
+
+def test_the_frame_of_a_translated_page_has_no_rights() -> None:
+    found = answers()
+    assert re.findall(r"<iframe[^>]*sandbox=(\S*)", found["/"].body.decode()) == ['""']
+    assert not any(b".sandbox" in found[f"/page/{name}"].body for name in SCRIPTS)
 
 
 def test_the_models_name_is_shown_as_text() -> None:

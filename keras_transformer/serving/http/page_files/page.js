@@ -2,6 +2,7 @@
 
 import { kindOf, minus, percent } from "./kinds.js";
 import { Matrix } from "./matrix.js";
+import { hideFile, offerFiles, onFile, onHtml, readsHtml, sendFile, sendHtml } from "./files.js";
 import { chosenLanguages, onChoice, showLanguages } from "./languages.js";
 import { availableVersion, explain, ServerError, signatureNames, streamAnswer } from "./server.js";
 
@@ -43,36 +44,22 @@ chooser?.addEventListener("change", async () => {
 
 onChoice(() => answer(source.value));
 joining.addEventListener("change", () => answer(source.value));
+onHtml(() => answer(source.value));
+onFile(form, answerFile);
 showKind();
 showChoice();
 showVersion();
 
-async function answer(text) {
-  const model = chosenModel();
+// Does what a request needs, in place of the one under way; shows what goes wrong.
+async function run(job) {
   running?.abort();
-  running = null;
+  const own = (running = new AbortController());
   notice.replaceChildren();
   translation.textContent = "";
-  if (!text.trim()) {
-    setBusy(false);
-    details.hidden = true;
-    return;
-  }
-  const own = (running = new AbortController());
-  const asked = { ...chosenLanguages(), ...(joining.checked && { join_lines: true }) };
-  const drawn = chosenDrawing();
+  hideFile();
   setBusy(true);
   try {
-    if (kind.answer === undefined || kind.streams) {
-      for await (const event of streamAnswer(model, text, { ...asked, ...drawn }, own.signal)) {
-        if (event.piece !== undefined) translation.textContent += event.piece;
-        else translation.textContent = event.translation ?? event.text;
-      }
-    }
-    // What the best ones are and look at is told of a search, not of a sample.
-    if (drawn.sample) details.hidden = true;
-    else if (kind.answer === undefined) showExplanation(await explain(model, text, asked, own.signal));
-    else showItems(await kind.answer(model, text, own.signal));
+    await job(own.signal);
     await showVersion(own.signal);
   } catch (error) {
     if (own.signal.aborted) return;
@@ -81,6 +68,51 @@ async function answer(text) {
   } finally {
     if (running === own) setBusy(false);
   }
+}
+
+function answer(text) {
+  const model = chosenModel();
+  if (!text.trim()) {
+    running?.abort();
+    running = null;
+    notice.replaceChildren();
+    translation.textContent = "";
+    hideFile();
+    setBusy(false);
+    details.hidden = true;
+  } else if (readsHtml()) {
+    run(async (signal) => {
+      details.hidden = true;
+      translation.textContent = await sendHtml(model, text, chosenLanguages(), signal);
+    });
+  } else {
+    run((signal) => answerText(model, text, signal));
+  }
+}
+
+function answerFile(file) {
+  if (part("filing").hidden) return;
+  const model = chosenModel();
+  source.value = "";
+  details.hidden = true;
+  run(async (signal) => {
+    await sendFile(model, file, chosenLanguages(), signal);
+  });
+}
+
+async function answerText(model, text, signal) {
+  const asked = { ...chosenLanguages(), ...(joining.checked && { join_lines: true }) };
+  const drawn = chosenDrawing();
+  if (kind.answer === undefined || kind.streams) {
+    for await (const event of streamAnswer(model, text, { ...asked, ...drawn }, signal)) {
+      if (event.piece !== undefined) translation.textContent += event.piece;
+      else translation.textContent = event.translation ?? event.text;
+    }
+  }
+  // What the best ones are and look at is told of a search, not of a sample.
+  if (drawn.sample) details.hidden = true;
+  else if (kind.answer === undefined) showExplanation(await explain(model, text, asked, signal));
+  else showItems(await kind.answer(model, text, signal));
 }
 
 // Returns how a sample is drawn; nothing where none is wanted.
@@ -190,6 +222,7 @@ async function showKind() {
   }
   const isOther = kind.answer !== undefined;
   part("joining").hidden = isOther;
+  offerFiles(!isOther);
   if (isOther) joining.checked = false;
   part("source-label").textContent = kind.source;
   part("result-label").textContent = kind.result;

@@ -47,6 +47,16 @@ export async function predict(model, signature, row, signal) {
   return (await response.json()).predictions[0];
 }
 
+// Returns {content, translated, left, low_confidence, warnings}: the translated file as a Blob, how
+// many texts were translated and left, and those that should be looked at.
+export async function translateFile(model, file, options, signal) {
+  const query = new URLSearchParams({ name: file.name, ...options });
+  const path = `v1/models/${encodeURIComponent(model)}:translate_file?${query}`;
+  const answer = await (await ask(path, file, signal)).json();
+  const bytes = Uint8Array.from(atob(answer.content), (one) => one.charCodeAt(0));
+  return { ...answer, content: new Blob([bytes], { type: "application/octet-stream" }) };
+}
+
 // Returns the names of a model's signatures.
 export async function signatureNames(model, signal) {
   const response = await ask(`v1/models/${encodeURIComponent(model)}/metadata`, undefined, signal);
@@ -68,16 +78,15 @@ export async function availableVersion(model, signal) {
   return Math.max(...versions);
 }
 
+// Sends a body, an object as JSON and a file as it is; gets what is there if there is none.
 async function ask(path, body, signal) {
-  const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const isFile = body instanceof Blob;
+  const request = body && { method: "POST", body: isFile ? body : JSON.stringify(body) };
+  const type = body && { "Content-Type": isFile ? "application/octet-stream" : "application/json" };
   const key = keyHeaders();
   let response;
   try {
-    response = await fetch(path, {
-      ...request,
-      headers: { ...key, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-      signal,
-    });
+    response = await fetch(path, { ...request, headers: { ...key, ...type }, signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ServerError("The server cannot be reached.");
@@ -85,7 +94,8 @@ async function ask(path, body, signal) {
   if (response.ok) return response;
   if (response.status === 401 && (await renewKey(key))) return ask(path, body, signal);
   const { error: detail = "" } = await response.json().catch(() => ({}));
-  throw new ServerError(IN_WORDS[response.status] ?? `The server failed (${response.status}).`, detail);
+  const words = IN_WORDS[response.status] ?? `The server failed (${response.status}).`;
+  throw new ServerError(isFile ? words.replace("text", "file") : words, detail);
 }
 
 // Yields {event, data} as the HTML standard reads an event stream; of its fields we need these two.

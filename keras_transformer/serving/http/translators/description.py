@@ -1,8 +1,11 @@
-"""LibreTranslate's paths and bodies in the OpenAPI description."""
+"""LibreTranslate's paths and bodies, and what takes files, in the OpenAPI description."""
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.files.formats import FORMATS
+from keras_transformer.files.job import Update
 from keras_transformer.serving.http.operations import (
     ERROR,
     Json,
@@ -10,6 +13,8 @@ from keras_transformer.serving.http.operations import (
     json_answer,
     operation,
     post,
+    post_file,
+    query,
 )
 
 _STRING: Json = {"type": "string"}
@@ -32,9 +37,44 @@ def libretranslate_paths(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     }
 
 
-def libretranslate_schemas() -> Json:
+def translate_file() -> Json:
+    """Returns the operation that translates a file."""
+    parameters = [
+        query("name", _STRING, required=True),
+        query("format", {"enum": FORMATS}),
+        query("update", {"enum": get_args(Update)}),
+        query("review", {"enum": ["all", "low"]}),
+        *(query(name, _STRING) for name in ("to", "source_language", "target_language")),
+    ]
+    answer = json_answer("FileTranslation", "The file, and what should be looked at.")
+    return post_file("Translates a file in its own format", parameters, answer)
+
+
+def translators_schemas() -> Json:
     """Returns the bodies."""
     return {
+        "FileTranslation": {
+            "type": "object",
+            "required": ["content", "translated", "left", "low_confidence", "warnings"],
+            "properties": {
+                "content": {"type": "string", "contentEncoding": "base64"},
+                "translated": {"type": "integer"},
+                "left": {"type": "integer"},
+                "low_confidence": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["line", "text", "translation"],
+                        "properties": {
+                            "line": {"type": "integer"},
+                            "text": _STRING,
+                            "translation": _STRING,
+                        },
+                    },
+                },
+                "warnings": {"type": "array", "items": _STRING},
+            },
+        },
         "LibreTranslateRequest": {
             "type": "object",
             "required": ["q", "source", "target"],
