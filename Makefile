@@ -52,6 +52,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.ropes tests/fixtures/stacks/llama tests/fixtures/ropes.json
 	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks
 	$(ORACLES)/bin/python -m tools.oracles.xlnet tests/fixtures/xlnets
+	$(ORACLES)/bin/python -m tools.oracles.gguf_files tests/fixtures/gguf
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
@@ -96,7 +97,7 @@ $(DOCS)/.installed: $(INSTALLED)
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers sentence-transformers pymarian sentencepiece \
-		sacremoses pytorch-crf seqeval accelerate
+		sacremoses pytorch-crf seqeval accelerate gguf
 	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras tensorboard pyyaml \
 		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.

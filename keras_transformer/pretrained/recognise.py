@@ -18,6 +18,8 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2 import is_ctranslate2, read_ctranslate2
 from keras_transformer.pretrained.formats.marian import is_marian, read_marian
 from keras_transformer.pretrained.formats.opennmt import is_opennmt, read_opennmt
+from keras_transformer.pretrained.gguf.container import is_gguf
+from keras_transformer.pretrained.gguf.model import find_gguf, read_gguf
 from keras_transformer.pretrained.huggingface.bart_family import (
     BART,
     FSMT,
@@ -89,8 +91,8 @@ def supported() -> str:
     """Returns what can be imported, for messages."""
     names = ", ".join(sorted(HUGGINGFACE))
     return (
-        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint) and, of "
-        f"Hugging Face, {names} are supported"
+        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint), GGUF and, "
+        f"of Hugging Face, {names} are supported"
     )
 
 
@@ -98,17 +100,18 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
     """Reads a model that another toolkit saved; nothing is ever downloaded.
 
     Args:
-        directory: Where its config, weights and vocabularies are.
+        directory: Where its config, weights and vocabularies are, or a GGUF file.
 
     Raises:
         FileNotFoundError: There is no such directory.
+        ImportError: A package that the format needs is missing.
         ImportRefusedError: Its format is unknown, or a file of it cannot be imported.
     """
     path = Path(directory)
-    if not path.is_dir():
+    if not path.is_dir() and not is_gguf(path):
         raise FileNotFoundError(
-            f"{path} is not a directory: give the folder that holds the model's files. Nothing is "
-            "downloaded."
+            f"{path} is not a directory: give the folder that holds the model's files, or a GGUF "
+            "file. Nothing is downloaded."
         )
     if (path / MODEL).is_file():
         raise ImportRefusedError(
@@ -125,6 +128,8 @@ def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
 
 
 def _read_format(path: Path) -> Imported:
+    if is_gguf(path):
+        return read_gguf(path)
     if is_ctranslate2(path):
         return read_ctranslate2(path)
     folder = encoder_folder(path)
@@ -134,6 +139,9 @@ def _read_format(path: Path) -> Imported:
         return read_marian(path)
     if is_opennmt(path):
         return read_opennmt(path)
+    file = find_gguf(path)
+    if file is not None:
+        return read_gguf(file)
     raise ImportRefusedError(f"{path} holds no model that is known: {supported()}.")
 
 
@@ -143,8 +151,8 @@ def from_pretrained(
     """Reads a model of another toolkit: the Keras model and both tokenizers, as `load_run` does.
 
     Args:
-        directory: Where its config, weights and vocabularies are. A preset or a training run of
-            this package is read, too.
+        directory: Where its config, weights and vocabularies are, or a GGUF file. A preset or a
+            training run of this package is read, too.
         dtype_policy: Keras dtype policy; if None the global one, or that of the preset or run.
 
     Raises:

@@ -60,16 +60,26 @@ def read_model(path: Path) -> Any:
     refuse_pointer(path)
     try:
         content = path.read_bytes()
-        sentencepiece.SentencePieceProcessor(model_proto=content)
-        message = read_message(content)
-        _check_pieces(message)
-        return message
     except FileNotFoundError as error:
         raise ImportRefusedError(
             f"{path} is missing: the tokenizer's SentencePiece model must lie beside the weights."
         ) from error
+    return model_of(content, path)
+
+
+def model_of(content: bytes, origin: Path) -> Any:
+    """Returns the message of a SentencePiece model that a file holds.
+
+    Raises:
+        ImportRefusedError: It is no SentencePiece model.
+    """
+    try:
+        sentencepiece.SentencePieceProcessor(model_proto=content)
+        message = read_message(content)
+        _check_pieces(message)
+        return message
     except Exception as error:  # SentencePiece and protobuf raise errors of their own.
-        raise ImportRefusedError(f"{path} is no SentencePiece model: {error}") from error
+        raise ImportRefusedError(f"{origin} is no SentencePiece model: {error}") from error
 
 
 def _check_pieces(message: Any) -> None:

@@ -30,7 +30,7 @@ def test_the_table_names_the_formats() -> None:
     begin = lines.index("| format | recognised by | models | vocabulary |")
     rows = lines[begin + 2 : lines.index("", begin)]
     named = {re.split(r"[|,]", row)[1].strip().removesuffix(" 2") for row in rows}
-    assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "Hugging Face"}
+    assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "GGUF", "Hugging Face"}
     assert all(name in supported() for name in named)
 
 

@@ -124,7 +124,8 @@ def damage(directory: Path, rng: random.Random) -> tuple[str, Path, bytes]:
     )
     # Weights are many bytes with one meaning: less often than what describes them.
     weights = [
-        1 if one.suffix in (".safetensors", ".npz", ".bin", ".keras") else 3 for one in files
+        1 if one.suffix in (".safetensors", ".npz", ".bin", ".keras", ".gguf") else 3
+        for one in files
     ]
     [file] = rng.choices(files, weights)
     content = file.read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures"
-_KINDS = ("stacks", "translators", "sentence_vectors")
+_KINDS = ("stacks", "translators", "sentence_vectors", "gguf")
 _FAMILIES = ("translators/marian_huggingface", "stacks/bert_classes", "stacks/gpt2")
 # What `train` writes beside what an import does.
 _TRAINED = {

@@ -50,9 +50,10 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "import",
         "Convert a model of another toolkit to a run directory: a model of Marian, CTranslate2, "
-        "or one of those of Hugging Face that docs/import.md lists. Nothing is downloaded.",
+        "a GGUF file of llama.cpp, or one of those of Hugging Face that docs/import.md lists. "
+        "Nothing is downloaded.",
     )
-    parser.add_positional("model", "Directory that holds the model's files.")
+    parser.add_positional("model", "Directory that holds the model's files, or a GGUF file.")
     parser.add_fields(ImportOptions, title="output")
     parser.add_fields(ThreadOptions, title="machine")
     return parser

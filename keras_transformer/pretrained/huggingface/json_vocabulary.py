@@ -28,11 +28,25 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
     Raises:
         ImportRefusedError: There is none, or it is of another kind.
     """
-    content = _content(path)
+    return vocabulary_of(_content(path), path / TOKENIZER, fields, begins=begins)
+
+
+def vocabulary_of(content: bytes, origin: Path, fields: Fields, *, begins: bool) -> Tokenizer:
+    """Returns the tokenizer of a `tokenizer.json`, as `read_vocabulary` does.
+
+    Args:
+        content: The file's.
+        origin: The file, for messages.
+        fields: The model's config, whose ids count where names do not tell.
+        begins: Whether a text begins with a token of its own, as BERT's does with [CLS].
+
+    Raises:
+        ImportRefusedError: It is of another kind.
+    """
     try:
         found = Tokenizer(content).special_ids
     except ValueError as error:
-        found = _told_by_config(path, fields, error)
+        found = _told_by_config(origin, fields, error)
     if not begins:
         eos = eos_of(fields)
         # A prompt begins where a text ended, or with the token that is named so.
@@ -52,13 +66,13 @@ def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
             return made
         return Tokenizer(content, dataclasses.replace(found, pad=last))
     except ValueError as error:
-        raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
+        raise ImportRefusedError(f"{origin} cannot be read: {error}") from error
 
 
-def _told_by_config(path: Path, fields: Fields, error: ValueError) -> SpecialIds:
+def _told_by_config(origin: Path, fields: Fields, error: ValueError) -> SpecialIds:
     eos = eos_of(fields)
     if eos is None:
-        raise ImportRefusedError(f"{path / TOKENIZER} cannot be read: {error}") from error
+        raise ImportRefusedError(f"{origin} cannot be read: {error}") from error
     pad = fields.token_id("pad_token_id")
     pad = fields.vocab_size() if pad in (None, eos) else pad
     return SpecialIds(pad=pad, unk=None, bos=None, eos=eos)

@@ -22,7 +22,7 @@ def import_run(
     """Reads a model and writes a finished run of it.
 
     Args:
-        directory: Where the model's config, weights and vocabularies are.
+        directory: Where the model's config, weights and vocabularies are, or a GGUF file.
         output: The run directory to write.
         overwrite: Replace the model of a run that was imported there before.
         source_language: Code of the language that texts are in by default, for a model of several.
