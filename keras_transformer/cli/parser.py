@@ -100,7 +100,8 @@ class CommandParser:
         Args:
             options_class: The dataclass; field types may be str, int, float, bool, Path, Literal,
                 tuples or lists of those, and each of them or None. The flag of a field whose
-                metadata has "repeat" may be given several times.
+                metadata has "repeat" may be given several times; without a value it means that of
+                "alone".
             title: Heading of the group in the help.
             prefix: Put before each flag, such as "model." for `--model.dropout`.
             skip: Fields that get no flag.
@@ -124,6 +125,8 @@ class CommandParser:
             declared = declaration(annotation, default)
             if field.metadata.get("repeat"):
                 declared["action"] = "extend"
+            if "alone" in field.metadata:
+                declared |= {"nargs": "?", "const": field.metadata["alone"]}
             added = group.add_argument(flag, help=texts.get(field.name, ""), **declared)
             self._flags += added.option_strings
 

@@ -45,6 +45,7 @@ class Outcome:
         data: The file with its translations.
         translated: Segments that were translated, those of the memory included.
         remembered: Segments that the memory had.
+        similar: Segments whose translation had the help of a similar one.
         left: Segments that had a translation.
         doubts: The translations that should be looked at.
         warnings: What is wrong with lengths, each with its line.
@@ -53,6 +54,7 @@ class Outcome:
     data: bytes
     translated: int
     remembered: int
+    similar: int
     left: int
     doubts: Sequence[Doubt]
     warnings: Sequence[str]
@@ -174,6 +176,7 @@ def document_job(
         document.written(found),
         len(found),
         len(known),
+        sum(any(one.hint for one in own) for own in found.values()),
         len(document.segments) - len(found),
         doubts,
         [

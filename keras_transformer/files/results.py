@@ -58,7 +58,7 @@ class Results:
         self._found.update(new)
         if self._path is not None:
             with clear_disk_errors(self._path):
-                rows = [[*key, one.text, one.is_doubtful] for key, one in new.items()]
+                rows = [[*key, one.text, one.is_doubtful, one.hint] for key, one in new.items()]
                 self._write(map(json.dumps, rows))
 
     def remove(self) -> None:
@@ -111,9 +111,9 @@ def _is_at(path: Path, file: TextIO) -> bool:
 def _read(line: str) -> tuple[Key, Translation] | None:
     """Returns what a line says; None of one that a kill has torn."""
     try:
-        profile, text, translation, is_doubtful = json.loads(line)
+        profile, text, translation, is_doubtful, hint = json.loads(line)
         # Keys are texts; a list would be none.
         hash((profile, text))
     except (TypeError, ValueError):
         return None
-    return (profile, text), Translation(translation, is_doubtful)
+    return (profile, text), Translation(translation, is_doubtful, hint=hint)

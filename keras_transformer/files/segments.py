@@ -19,11 +19,13 @@ class Translation(NamedTuple):
         text: The translation.
         is_doubtful: Whether it should be looked at: confidence in it is low, or it lacks spans.
         is_known: Whether somebody has translated it before.
+        hint: What a comment tells of it, such as the translation of a similar text.
     """
 
     text: str
     is_doubtful: bool = False
     is_known: bool = False
+    hint: str = ""
 
 
 class Copied(NamedTuple):
@@ -92,6 +94,19 @@ class Reading:
         """Returns whether the translations of a segment are marked."""
         are_known = all(one.is_known for one in found)
         return any(one.is_doubtful for one in found) or (self.review == "all" and not are_known)
+
+
+def note_of(found: Sequence[Translation]) -> str:
+    """Returns what a comment says of the translations of a segment in one line; "" for nothing.
+
+    Example:
+        >>> note_of([Translation("Datei", is_doubtful=True, hint="fuzzy match 80 %: Dateien")])
+        'low confidence; fuzzy match 80 %: Dateien'
+    """
+    said = ["low confidence"] if any(one.is_doubtful for one in found) else []
+    hints = dict.fromkeys(" ".join(one.hint.split()) for one in found if one.hint)
+    # No format's comment ends within.
+    return "; ".join([*said, *hints]).replace("--", "- -").replace("*/", "* /")
 
 
 class Document(Protocol):

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from keras_transformer.files.memory import Memory
+from keras_transformer.files.memory import Memory, SimilarTexts
+from keras_transformer.files.segments import Translation
 
 HEADER = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3; plural=n==1 ? 0 : n<5 ? 1 : 2;\\n"\n\n'
 KNOWN = HEADER + (
@@ -75,3 +78,61 @@ def test_each_form_of_qt_is_used_in_its_place(tmp_path: Path, translated) -> Non
     memory = Memory([tmp_path / "old.ts"])
     text = translated("new.ts", source.format(""), memory=memory).data.decode()
     assert text == source.format(said)
+
+
+TEXTS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=6).map(" ".join)
+
+
+def percent(one: str, other: str) -> int:
+    """The share of words that need no edit, by the definition of the distance."""
+
+    def edits(left: list[str], right: list[str]) -> int:
+        if not left or not right:
+            return len(left) + len(right)
+        if left[0] == right[0]:
+            return edits(left[1:], right[1:])
+        rests = (left[1:], right), (left, right[1:]), (left[1:], right[1:])
+        return 1 + min(edits(*rest) for rest in rests)
+
+    sides = one.split(), other.split()
+    longer = max(map(len, sides))
+    return 100 * (longer - edits(*sides)) // longer
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=4, unique=True), st.sampled_from([1, 50, 75, 100]))
+def test_the_most_similar_text_is_found(text: str, known: list[str], least: int) -> None:
+    found = SimilarTexts({one: one.upper() for one in known}, least).find(text)
+    best = max((percent(text, one) for one in known), default=0)
+    assert (found.percent if found else 0) == (best if best >= least else 0)
+    assert found is None or percent(text, found.text) == best
+
+
+def test_a_percentage_out_of_range_is_refused() -> None:
+    with pytest.raises(ValueError, match="fuzzy must be a percentage from 1 to 100, got 0"):
+        SimilarTexts({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "written"),
+    [
+        ("a.po", 'msgid "a"\nmsgstr ""\n', '# fuzzy match 80 %: <b> - -* /\n#, fuzzy\nmsgid "a"'),
+        ("a.strings", '"k" = "a";\n', '/* fuzzy match 80 %: <b> - -* / */\n"k"'),
+        ("a.properties", "k=a\n", "# fuzzy match 80 %: <b> - -* /\nk="),
+        (
+            "strings.xml",
+            "<resources><string>a</string></resources>",
+            "<!-- fuzzy match 80 %: <b> - -* / -->",
+        ),
+        (
+            "a.ts",
+            '<TS language="de"><context><message><source>a</source></message></context></TS>',
+            "<translatorcomment>fuzzy match 80 %: &lt;b&gt; - -* /</translatorcomment>",
+        ),
+    ],
+)
+def test_a_comment_says_how_similar_a_text_is(name, source, written, translated) -> None:
+    def helped(texts, profile):
+        return [Translation(text, hint="fuzzy match 80 %: <b>\n--*/") for text in texts]
+
+    outcome = translated(name, source, helped)
+    assert written in outcome.data.decode() and outcome.similar == 1

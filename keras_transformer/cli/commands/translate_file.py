@@ -17,7 +17,7 @@ from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.files.formats import FormatName, read_document
 from keras_transformer.files.job import Outcome, Update, translate_document
-from keras_transformer.files.memory import Memory
+from keras_transformer.files.memory import Memory, SimilarTexts
 from keras_transformer.files.results import Results
 from keras_transformer.files.segments import Reading
 from keras_transformer.files.translating import SpanTranslator
@@ -44,6 +44,9 @@ class FileOptions:
             or those of low confidence, which also lack a span or have one too many.
         memory: Files that hold texts beside their translations (.po, XLIFF, TMX, .ts), whose
             translations are used for the same texts; may be repeated.
+        fuzzy: Least percentage of words that a text must share with one of the memory to be
+            translated with its help; 75 if no number is given. Where both begin alike, the
+            translation begins as that of the memory does.
         to: Code of the language of the translations, where the file does not say it: for its plural
             forms and for the names of languages in the file.
     """
@@ -52,7 +55,12 @@ class FileOptions:
     update: Update = "untranslated"
     review: Literal["all", "low"] = "all"
     memory: tuple[Path, ...] = field(default=(), metadata={"repeat": True})
+    fuzzy: int | None = field(default=None, metadata={"alone": 75})
     to: str = ""
+
+    def __post_init__(self) -> None:
+        if self.fuzzy is not None and not self.memory:
+            raise ValueError("fuzzy needs the files that similar texts are looked for in: memory.")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,11 +83,12 @@ def main(arguments: Sequence[str]) -> int:
         open_whole_text_translator(given.model, read_fields(given, RuntimeOptions), lines),
         language=lines.language,
         markup=lines.markup,
+        similar=None if options.fuzzy is None else SimilarTexts(memory.pairs(), options.fuzzy),
         options=asdict(search),
     )
     output.parent.mkdir(parents=True, exist_ok=True)
     with (
-        Results(_unfinished(output), _job(given.model, search, lines)) as results,
+        Results(_unfinished(output), _job(given.model, search, lines, options)) as results,
         tqdm(unit="text", desc="translate", disable=not sys.stderr.isatty()) as progress,
     ):
         if len(results):
@@ -110,19 +119,23 @@ def _unfinished(output: Path) -> Path | None:
     return target.with_name(f".{target.name}.unfinished")
 
 
-def _job(model: Path, search: SearchOptions, lines: LineOptions) -> str:
+def _job(model: Path, search: SearchOptions, lines: LineOptions, options: FileOptions) -> str:
     """Returns what tells the translations of this job from those of others."""
     names = ("manifest.json", "config.json", "model.keras")
     files = [path for name in names if (path := model / name).is_file()]
-    read = [path.read_bytes() for path in (*files[:1], *filter(None, [lines.glossary]))]
+    memory = () if options.fuzzy is None else options.memory
+    read = [path.read_bytes() for path in (*files[:1], *memory, *filter(None, [lines.glossary]))]
     changed = [path.stat().st_mtime_ns for path in files]
-    return hashlib.sha256(repr([read, changed, search, lines, __version__]).encode()).hexdigest()
+    return hashlib.sha256(
+        repr([read, changed, search, lines, options.fuzzy, __version__]).encode()
+    ).hexdigest()
 
 
 def _tell(output: Path, outcome: Outcome) -> None:
+    helped = f", {outcome.similar} with a similar text of it" if outcome.similar else ""
     print(
         f"wrote {output}: {outcome.translated} texts translated, {outcome.remembered} of them by "
-        f"the memory, {outcome.left} left as they were"
+        f"the memory{helped}, {outcome.left} left as they were"
     )
     for warning in outcome.warnings:
         print(f"keras-transformer translate-file: {warning}", file=sys.stderr)

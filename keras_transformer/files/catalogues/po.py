@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keras_transformer.files.encodings import MARK
 from keras_transformer.files.plurals import Plurals, plurals_of, read_plurals
-from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation, note_of
 from keras_transformer.files.text_document import TextDocument
 
 _KEYWORD = re.compile(r'[ \t]*(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d+)\])?[ \t]*(?=")')
@@ -20,7 +20,6 @@ _SPECIAL = re.compile(r'\\(?:[abfnrtv\\"0-7]|x[0-9A-Fa-f])|[\\"\r\n]')
 _WRITTEN = {"\\": "\\\\", '"': '\\"', "\r": "", "\n": "\\n"}
 # Where gettext's tools break lines.
 _WIDTH = 79
-_DOUBTFUL = "# low confidence"
 
 
 @dataclasses.dataclass
@@ -115,9 +114,9 @@ class PoDocument(TextDocument):
         forms = entry.forms
         written = self.line_break.join(self._forms(entry, [one.text for one in found]))
         edits = [Edit(forms[0].start, forms[-1].end, (written,))]
-        is_doubtful = any(one.is_doubtful for one in found)
-        if is_doubtful and _DOUBTFUL not in self.text[entry.start : forms[0].start]:
-            edits.append(Edit(entry.start, entry.start, (_DOUBTFUL + self.line_break,)))
+        note = note_of(found)
+        if note and f"# {note}" not in self.text[entry.start : forms[0].start]:
+            edits.append(Edit(entry.start, entry.start, (f"# {note}{self.line_break}",)))
         # Forms of a memory with another rule.
         are_others = len(found) not in (1, 2, self._plurals.number)
         is_fuzzy = are_others or self._reading.needs_review(found)

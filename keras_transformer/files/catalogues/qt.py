@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from keras_transformer.files.codes import CodedText
 from keras_transformer.files.plurals import plurals_of
-from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation, note_of
 from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
-
-_DOUBTFUL = "low confidence"
 
 
 class QtDocument(XmlDocument):
@@ -84,8 +82,8 @@ class QtDocument(XmlDocument):
         else:
             new += text.parts(found[-1].text, escaped)
         new.append("</translation>")
-        if any(one.is_doubtful for one in found) and not message.first("translatorcomment"):
-            new = [f"<translatorcomment>{_DOUBTFUL}</translatorcomment>", indent, *new]
+        if (note := note_of(found)) and not message.first("translatorcomment"):
+            new = [f"<translatorcomment>{escaped(note)}</translatorcomment>", indent, *new]
         if target is None:
             return [Edit(source.end, source.end, (indent, *new))]
         return [Edit(target.start, target.end, tuple(new))]

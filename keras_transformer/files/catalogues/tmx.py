@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from keras_transformer.files.codes import CodedText
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, Translation, note_of
 from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
 _INLINE: Roles = {"hi": "inside", "bpt": "opens", "ept": "closes"}
@@ -59,7 +59,8 @@ class TmxDocument(XmlDocument):
     def _edits(
         self, source: Element, target: Element | None, text: CodedText, found: Translation
     ) -> list[Edit]:
-        note = "<note>low confidence</note>" if found.is_doubtful else ""
+        said = note_of([found])
+        note = f"<note>{escaped(said)}</note>" if said else ""
         new = (note, "<seg>", *text.parts(found.text, escaped), "</seg>")
         if target and (seg := target.first("seg")):
             return [Edit(seg.start, seg.end, new)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from keras_transformer.files.codes import CodedText
-from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, State, Translation, note_of
 from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
 # What inline elements are; the others are codes as a whole.
@@ -16,7 +16,6 @@ _INLINE: Roles = {
     "sc": "opens",
     "ec": "closes",
 }
-_DOUBTFUL = "low confidence"
 
 
 class XliffDocument(XmlDocument):
@@ -97,19 +96,20 @@ class XliffDocument(XmlDocument):
                 edits.append(self.attribute_edit(target, "state", state))
         if not self._is_first:
             edits.append(self.attribute_edit(holder, "state", state))
-        return edits + (self._note_edits(unit, source, after) if found.is_doubtful else [])
+        note = escaped(note_of([found]))
+        return edits + (self._note_edits(unit, source, after, note) if note else [])
 
     def _state_of(self, found: Translation) -> str:
         """Returns a translation's state; version 2 has "translated" before a review."""
         is_marked = self._reading.needs_review([found])
         return "needs-review-translation" if self._is_first and is_marked else "translated"
 
-    def _note_edits(self, unit: Element, source: Element, after: Element) -> list[Edit]:
+    def _note_edits(self, unit: Element, source: Element, after: Element, said: str) -> list[Edit]:
         prefix = source.name.rpartition(":")[0]
         name = f"{prefix}:note" if prefix else "note"
-        note = f"<{name}>{_DOUBTFUL}</{name}>"
+        note = f"<{name}>{said}</{name}>"
         notes = unit.first("note" if self._is_first else "notes")
-        if notes and _DOUBTFUL in self.text[notes.start : notes.end]:
+        if notes and said in self.text[notes.start : notes.end]:
             return []
         if self._is_first:
             return [Edit(after.end, after.end, (self.indent(source) + note,))]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from keras_transformer.files.codes import Code, CodedText
 from keras_transformer.files.plurals import CATEGORIES, plurals_of
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, Translation, note_of
 from keras_transformer.files.xml_elements import Element, Roles, XmlDocument, escaped
 
 _INLINE: Roles = dict.fromkeys(
@@ -18,7 +18,6 @@ _QUOTES = re.compile(r"(?<!\\)\"")
 # Spaces that Android drops outside of quotes; it takes the escape everywhere.
 _DROPPED = re.compile(r"\A[ ]|(?<=[ ])[ ]|[ ]\Z")
 _SPACE = r"\u0020"
-_DOUBTFUL = "<!-- low confidence -->"
 
 
 class AndroidDocument(XmlDocument):
@@ -101,9 +100,9 @@ class AndroidDocument(XmlDocument):
         return [Edit(start, last.end, tuple(new)), *self._mark(plurals, found)]
 
     def _mark(self, element: Element, found: Sequence[Translation]) -> list[Edit]:
-        if not any(one.is_doubtful for one in found):
+        if not (note := note_of(found)):
             return []
-        mark = _DOUBTFUL + self.indent(element)
+        mark = f"<!-- {note} -->{self.indent(element)}"
         return [Edit(element.start, element.start, (mark,))]
 
     def _text(self, element: Element) -> CodedText:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, Translation, note_of
 from keras_transformer.files.text_document import TextDocument
 
 _STRING = r"\"(?:[^\"\\]|\\[\s\S])*\""
@@ -16,7 +16,6 @@ _SPACE = re.compile(_SKIPPED)
 # Characters of control and halves of others stay as they are written.
 _ESCAPE = re.compile(r"\\(\\|n|[\"']|U(?!00[01]|[dD][89A-Fa-f])[0-9A-Fa-f]{4})")
 _KEPT = re.compile(r"\\(?:[tr\\0]|U[0-9A-Fa-f]{4})|[\\\"\n]")
-_DOUBTFUL = "/* low confidence */"
 
 
 class IosDocument(TextDocument):
@@ -60,9 +59,9 @@ class IosDocument(TextDocument):
     def _edits(self, found: re.Match[str], new: Translation) -> list[Edit]:
         start, end = found.span("value")
         edits = [Edit(start + 1, end - 1, (_KEPT.sub(_write, new.text),))]
-        if new.is_doubtful:
+        if note := note_of([new]):
             place = found.start()
-            edits.append(Edit(place, place, (_DOUBTFUL + self.line_break,)))
+            edits.append(Edit(place, place, (f"/* {note} */{self.line_break}",)))
         return edits
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from keras_transformer.files.segments import Edit, Reading, Segment, Translation
+from keras_transformer.files.segments import Edit, Reading, Segment, Translation, note_of
 from keras_transformer.files.text_document import TextDocument
 
 _ENTRY = re.compile(
@@ -16,7 +16,6 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
 _KEPT = re.compile(r"\\(?:[tfr\\]|u[0-9A-Fa-f]{4})|[\\\n\r]")
 _WRITTEN = {"\\": r"\\", "\n": r"\n", "\r": r"\r"}
 _ARGUMENT = re.compile(r"\{\d+")
-_DOUBTFUL = "# low confidence"
 
 
 class PropertiesDocument(TextDocument):
@@ -71,9 +70,9 @@ class PropertiesDocument(TextDocument):
         if self._is_ascii or self.encoding == "iso-8859-1":
             text = "".join(one if one.isascii() else _as_units(one) for one in text)
         edits = [Edit(*found.span("value"), (text,))]
-        if new.is_doubtful:
+        if note := note_of([new]):
             place = found.start()
-            edits.append(Edit(place, place, (_DOUBTFUL + self.line_break,)))
+            edits.append(Edit(place, place, (f"# {note}{self.line_break}",)))
         return edits
 
 

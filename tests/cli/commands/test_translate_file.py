@@ -98,3 +98,20 @@ def test_what_cannot_be_done_is_refused(
     assert result.code in (1, 2)
     assert error in result.err
     assert not (folder / "out.po").exists()
+
+
+def test_similar_texts_help(folder: Path, run_cli) -> None:
+    known = PO.replace('alpha %s"\nmsgstr ""', 'the red dog runs"\nmsgstr "alpha beta"')
+    (folder / "known.po").write_text(known)
+    (folder / "new.po").write_text(PO.replace("alpha %s", "the red dog sleeps"))
+    arguments = ["translate-file", "exported/l10n", "new.po", "out.po", "--memory", "known.po"]
+    assert "similar" not in run_cli(*arguments).out
+    helped = run_cli(*arguments, "--fuzzy").out
+    assert "0 of them by the memory, 1 with a similar text of it" in helped
+    assert "fuzzy match 75 %: alpha beta\n" in (folder / "out.po").read_text("utf-8")
+    assert "similar" not in run_cli(*arguments, "--fuzzy", "80").out
+
+
+def test_similar_texts_need_a_memory(folder: Path, run_cli) -> None:
+    result = run_cli("translate-file", "exported/l10n", "de.po", "out.po", "--fuzzy")
+    assert result.code == 1 and "--fuzzy needs" in result.err and "memory" in result.err
