@@ -39,10 +39,11 @@ class Settings:
         search = SearchOptions(**self.options)
         if search.sample:
             raise ValueError("sample=True cannot be exported: requests carry no random numbers.")
-        if search.stop or search.stop_tokens or search.ban or search.require:
+        texts = (search.stop, search.stop_tokens, search.ban, search.require, search.grammar)
+        if any(texts):
             raise ValueError(
-                "stop, stop_tokens, ban and require cannot be exported: a graph does not look for "
-                "them; the server and OnnxGenerator do."
+                "stop, stop_tokens, ban, require, json_schema, regex and choices cannot be "
+                "exported: a graph does not look for them; the server and OnnxGenerator do."
             )
         return search
 

@@ -49,6 +49,7 @@ def advance_beams(
         sentences.slots,
         sentences.limits,
         sentences.phrases is not None,
+        sentences.allowed,
     )
     if sentences.phrases is None:
         totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)

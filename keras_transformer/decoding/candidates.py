@@ -10,6 +10,7 @@ import numpy as np
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import SearchState, is_possible
+from keras_transformer.search.grammars import GrammarState, GrammarStates
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops, StopWatch
@@ -24,8 +25,12 @@ def with_seed(options: SearchOptions) -> SearchOptions:
 
 
 def without_texts(options: SearchOptions) -> SearchOptions:
-    """Returns the options of a graph, which looks for no stops and takes phrases as an input."""
-    return dataclasses.replace(options, require=(), stop=(), stop_tokens=())
+    """Returns the options of a graph, which looks for no stops and takes phrases, and what a
+    grammar allows, as inputs.
+    """
+    return dataclasses.replace(
+        options, require=(), stop=(), stop_tokens=(), json_schema=None, regex=None, choices=None
+    )
 
 
 def candidates_of(
@@ -49,6 +54,30 @@ def strip(ids: np.ndarray, special_ids: SpecialIds) -> list[int]:
     """Cuts a hypothesis at its end token or padding."""
     ends = np.flatnonzero((ids == special_ids.eos) | (ids == special_ids.pad))
     return ids[: ends[0] if len(ends) else None].tolist()
+
+
+class SearchGrammar:
+    """What a grammar allows as the next token of each hypothesis of a batch.
+
+    Args:
+        start: The state of an empty text.
+        begins: How many tokens each sentence's prompt has.
+        vocab_size: How many ids there are.
+    """
+
+    def __init__(self, start: GrammarState, begins: Sequence[int], vocab_size: int) -> None:
+        self._states = GrammarStates(start, begins)
+        self._vocab_size = vocab_size
+
+    def __call__(self, state: SearchState) -> np.ndarray:
+        """Returns the ids that it allows: bool `(batch, K, vocabulary)`."""
+        ids = np.array(state.ids)[:, :, : int(state.step)]
+        batch, beams, step = ids.shape
+        flags = np.ones((batch * beams, self._vocab_size), bool)
+        sentences = np.repeat(np.arange(batch), beams).tolist()
+        for row, allowed in self._states.allowed(ids.reshape(batch * beams, step), sentences):
+            flags[row] = allowed
+        return flags.reshape(batch, beams, -1)
 
 
 class SearchWatches:

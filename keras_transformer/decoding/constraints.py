@@ -33,6 +33,7 @@ def next_log_probs(
     slots: Tensor | None = None,
     limits: Tensor | None = None,
     has_phrases: bool = False,
+    allowed_ids: Tensor | None = None,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 
@@ -48,6 +49,7 @@ def next_log_probs(
         limits: int32 `(batch,)`, the longest translation of each; `max_length` for all if None.
         has_phrases: Whether the slots of sources are among phrases that the search looks for, so
             that here they do not delay the end.
+        allowed_ids: bool `(batch, K, vocabulary)`, what a grammar allows; anything if None.
 
     Returns:
         float32 `(batch, K, vocabulary)` in nats, `IMPOSSIBLE` for forbidden tokens. A forced token
@@ -63,6 +65,9 @@ def next_log_probs(
     if prompt_lengths is not None:
         new = ops.repeat(step - prompt_lengths, beams)[:, None]  # [B K, 1]
     allowed = _forbid(log_probs, generated, step, new, options, special_ids)
+    if allowed_ids is not None:
+        rows = ops.reshape(allowed_ids, (-1, logits.shape[-1]))
+        allowed = ops.where(rows, allowed, IMPOSSIBLE)
     if special_ids.slots:
         most = options.max_length if limits is None else ops.repeat(limits, beams)
         asked = None if slots is None else ops.repeat(slots, beams, axis=0)

@@ -34,6 +34,7 @@ def advance_samples(
         sentences.prompt_lengths,
         sentences.slots,
         sentences.limits,
+        allowed_ids=sentences.allowed,
     )
     tokens = draw(log_probs, _uniforms(state.step, sentences), options)
     own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]

@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_transformer.decoding.batches import batches, pad, run_in_batches
 from keras_transformer.decoding.candidates import (
+    SearchGrammar,
     SearchWatches,
     candidates_of,
     strip,
@@ -37,6 +38,7 @@ from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.models import Transformer
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
+from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.model_limits import HypothesisSize, IdRows, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.phrases import (
@@ -66,6 +68,7 @@ class SearchTask:
         sources: Ids of each source, its end included; None for a decoder alone, whose prefixes are
             prompts.
         phrases: What each result must hold; empty for nothing in any.
+        grammar: What each result must follow behind its prompt; None for nothing.
     """
 
     options: SearchOptions
@@ -73,6 +76,7 @@ class SearchTask:
     prefixes: IdRows | None
     sources: list[list[int]] | None = None
     phrases: Sequence[Phrases] = ()
+    grammar: GrammarState | None = None
 
     def groups(self, lengths: dict[int, int]) -> list[dict[int, int]]:
         """Returns the places of rows that keep as many open hypotheses, with these lengths."""
@@ -179,12 +183,14 @@ class SearchingEngine:
         stops = stops or task.options.stops()
         for places in self._batches(task, lengths):
             options, inputs = task.graph_options(places), task.inputs(places, self._special_ids.pad)
-            if stops is None:
+            if stops is None and task.grammar is None:
                 found = self._search(options, inputs, task.open_hypotheses(places))(inputs)
             else:
-                begins = [task.prefixes[place] if task.prefixes else [] for place in places]
-                steps, sentences, advance = self._start(options, inputs)
-                watches = SearchWatches(stops, begins)
+                steps, sentences, advance = self._start(options, inputs, task.grammar)
+                watches = None
+                if stops is not None:
+                    begins = [task.prefixes[place] if task.prefixes else [] for place in places]
+                    watches = SearchWatches(stops, begins)
                 found = _outputs(steps, len(places), options, sentences, advance, watches)
             for place, row in zip(places, candidates_of(found, self._special_ids), strict=True):
                 begun = task.begun(place)
@@ -204,7 +210,8 @@ class SearchingEngine:
         It is traced once for each set of options; the graph of the search is made of it.
         """
         options, said = task.graph_options([0]), task.begun(0)
-        steps, sentences, advance = self._start(options, task.inputs([0], self._special_ids.pad))
+        inputs = task.inputs([0], self._special_ids.pad)
+        steps, sentences, advance = self._start(options, inputs, task.grammar)
         for state in search_steps(steps, options, sentences, advance):
             if not state.done[0] and state.step > said:
                 yield from state.ids[0, 0, said : state.step].numpy().tolist()
@@ -229,7 +236,10 @@ class SearchingEngine:
         return self._searches[key]
 
     def _start(
-        self, options: SearchOptions, inputs: dict[str, Any]
+        self,
+        options: SearchOptions,
+        inputs: dict[str, Any],
+        grammar: GrammarState | None = None,
     ) -> tuple[CachedSteps, Sentences, Callable[[SearchState], SearchState]]:
         """Returns what a search of a batch takes."""
         given = dict(inputs)
@@ -241,8 +251,17 @@ class SearchingEngine:
                 slots_in(source_ids, self._special_ids),
             )
         sentences = Sentences(**given)
-        advance = self._steps.advance(options, source, sentences)
-        return self._steps.stepper(source), sentences, advance
+        stepper = self._steps.stepper(source)
+        if grammar is None:
+            return stepper, sentences, self._steps.advance(options, source, sentences)
+        size = self._model.config.vocab_size
+        allowed = SearchGrammar(grammar, given["prompt_lengths"], size)
+
+        def advance(state: SearchState) -> SearchState:
+            own = sentences._replace(allowed=ops.convert_to_tensor(allowed(state)))
+            return self._steps.advance(options, source, own)(state)
+
+        return stepper, sentences, advance
 
 
 class KerasEngine(SearchingEngine):
@@ -357,19 +376,31 @@ class KerasGenerationEngine(SearchingEngine):
         with_scores: bool = True,
         stops: Stops | None = None,
         phrases: Sequence[Phrases] = (),
+        grammar: GrammarState | None = None,
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; always computes the scores."""
-        checked = check_prompts(self.config, prompts, options, phrases)
+        checked = check_prompts(self.config, prompts, options, phrases, grammar=grammar)
         task = SearchTask(
-            with_seed(options), checked.limits, checked.prompts, phrases=checked.phrases
+            with_seed(options),
+            checked.limits,
+            checked.prompts,
+            phrases=checked.phrases,
+            grammar=grammar,
         )
         found = self._candidates(task, dict(enumerate(checked.limits)), stops)
         return [found[place] for place in range(len(checked.prompts))]
 
-    def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self,
+        prompt: Sequence[int],
+        options: SearchOptions,
+        grammar: GrammarState | None = None,
+    ) -> Iterator[int]:
         """As `GenerationEngine.stream`: calls a graph of one step for each token."""
-        checked = check_prompts(self.config, [prompt], options)
-        return self._tokens(SearchTask(with_seed(options), checked.limits, checked.prompts))
+        checked = check_prompts(self.config, [prompt], options, grammar=grammar)
+        return self._tokens(
+            SearchTask(with_seed(options), checked.limits, checked.prompts, grammar=grammar)
+        )
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`."""

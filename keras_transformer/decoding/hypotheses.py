@@ -63,6 +63,8 @@ class Sentences(NamedTuple):
             translation has the same, each once.
         phrases: int32 `(batch, phrases, forms, length)`, what each output must hold, one form of
             each phrase, padded with -1; none if None.
+        allowed: bool `(batch, K, vocabulary)`, what a grammar allows as the next token of each
+            hypothesis; anything if None.
     """
 
     limits: Tensor | None = None
@@ -73,6 +75,7 @@ class Sentences(NamedTuple):
     prompt_lengths: Tensor | None = None
     slots: Tensor | None = None
     phrases: Tensor | None = None
+    allowed: Tensor | None = None
 
 
 class SearchState(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.model_limits import HypothesisSize, IdRows
 from keras_transformer.search.named_ids import check_token_ids
 from keras_transformer.search.options import Candidate, SearchOptions
@@ -41,6 +42,7 @@ class GenerationEngine(Protocol):
         with_scores: bool = True,
         stops: Stops | None = None,
         phrases: Sequence[Phrases] = (),
+        grammar: GrammarState | None = None,
     ) -> list[list[Candidate]]:
         """Returns each prompt's continuations, best first, or its samples in order.
 
@@ -50,6 +52,7 @@ class GenerationEngine(Protocol):
             with_scores: Whether scores are needed; an engine may be faster without them.
             stops: What ends texts beside eos; None to look for `stop_tokens` alone.
             phrases: What the new tokens of each row must hold; empty for nothing.
+            grammar: What the new tokens of every row must follow; None for nothing.
 
         Returns:
             Candidates of each prompt, new tokens alone: fewer than `num_hypotheses` if fewer are
@@ -60,7 +63,12 @@ class GenerationEngine(Protocol):
         """
         ...
 
-    def stream(self, prompt: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self,
+        prompt: Sequence[int],
+        options: SearchOptions,
+        grammar: GrammarState | None = None,
+    ) -> Iterator[int]:
         """Yields the new tokens of one greedy search or sample as they are decoded, without eos.
 
         It looks for no stops: the caller, who does, closes the iterator.
@@ -167,6 +175,7 @@ def check_prompts(
     options: SearchOptions,
     phrases: Sequence[Phrases] = (),
     starts: Sequence[int] = (),
+    grammar: GrammarState | None = None,
 ) -> CheckedPrompts:
     """Checks what a search is asked for.
 
@@ -177,6 +186,7 @@ def check_prompts(
         phrases: What the new tokens of each row must hold; empty for nothing.
         starts: The token before each prompt, which then may hold special ids; empty for the model's
             own.
+        grammar: What the new tokens of each must follow; None for nothing.
 
     Raises:
         NoRoomError: A prompt leaves no room for `min_length` new tokens.
@@ -197,6 +207,11 @@ def check_prompts(
     limits = [len(row) + options.max_length for row in rows]
     if positions is not None:
         limits = [min(one, positions) for one in limits]
+    if options.grammar and grammar is None:
+        raise ValueError(
+            f"{options.grammar[0]} needs a tokenizer, which a model alone does not have: call a "
+            "Generator or OnnxGenerator."
+        )
     if not any(phrases) and not options.require and not options.ban:
         return CheckedPrompts(rows, limits)
     size = config.vocab_size

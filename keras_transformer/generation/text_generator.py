@@ -11,8 +11,10 @@ import numpy as np
 
 from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
+from keras_transformer.generation.grammars import Grammars
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
+from keras_transformer.search.grammars import UnfinishedError
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import HypothesisSize, IdRows, LongTexts
 from keras_transformer.search.options import (
@@ -66,6 +68,7 @@ class TextGenerator:
         self.config = engine.config
         self._engine = engine
         self._text_ids = text_ids
+        self._grammars = Grammars(text_ids, engine.config.vocab_size)
         positions = engine.config.max_positions
         room = None if positions is None else positions - 1
         self._limit = LengthLimit(max_text_length, long_texts, room)
@@ -80,6 +83,15 @@ class TextGenerator:
             ValueError: An option is out of range.
         """
         return search_options(self.search, options)
+
+    def check_grammar(self, options: SearchOptions) -> None:
+        """Checks that texts can follow the grammar that options name, if they name one.
+
+        Raises:
+            ImportError: The package `llguidance` is missing.
+            ValueError: They cannot.
+        """
+        self._grammars.start(options)
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each text has, without special ones.
@@ -106,8 +118,9 @@ class TextGenerator:
 
         Args:
             prompts: The texts to continue; "" for a text from its beginning.
-            include_prompt: Whether a text begins with its prompt, as it was given. Without it a
-                text begins with the space that separates it from its prompt, if one does.
+            include_prompt: Whether a text begins with its prompt, as it was given; one that
+                follows `json_schema`, `regex` or `choices` never does. Without it a text begins
+                with the space that separates it from its prompt, if one does.
             **options: Fields of `SearchOptions`; `max_length`, `min_length` and the positions of
                 `forced_tokens` count the tokens after the prompt.
 
@@ -116,9 +129,12 @@ class TextGenerator:
                 or of the wrong type.
             ValueError: An option is out of range, or a prompt is longer than `max_text_length` or
                 leaves no room for `min_length` new tokens.
+            UnfinishedError: A text does not fulfil `json_schema`, `regex` or `choices`, since
+                `max_length` cut it off, or the vocabulary could not go on.
             RuntimeError: The generator is closed.
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
+        grammar = self._grammars.start(chosen)
         ids = self._prompt_ids(prompts, chosen)
         found = self._engine.search(
             ids,
@@ -126,11 +142,16 @@ class TextGenerator:
             with_scores=False,
             stops=self._stops(chosen),
             phrases=self._phrases(chosen, ids),
+            grammar=grammar,
         )
-        return [
-            "".join(self._write(chosen, prompt, row, best.ids, include_prompt)[0])
+        written = [
+            self._write(chosen, prompt, row, best.ids, include_prompt)
             for prompt, row, [best, *_] in zip(prompts, ids, found, strict=True)
         ]
+        texts = ["".join(pieces) for pieces, _ in written]
+        if unfinished := sum(not one.is_whole for _, one in written):
+            raise _unfinished(unfinished, chosen)
+        return texts
 
     @suggests_arguments
     def generate_n_best(
@@ -163,12 +184,14 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
         ids = self._prompt_ids(prompts, chosen)
-        stops = self._stops(chosen)
+        stops, grammar = self._stops(chosen), self._grammars.start(chosen)
 
         def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
             rows = [ids[place] for place in places]
             phrases = self._phrases(chosen, rows)
-            found = self._engine.search(rows, options, stops=stops, phrases=phrases)
+            found = self._engine.search(
+                rows, options, stops=stops, phrases=phrases, grammar=grammar
+            )
             return [
                 [
                     self._hypothesis(chosen, prompts[place], ids[place], one, include_prompt)
@@ -209,6 +232,7 @@ class TextGenerator:
             with_scores=return_scores,
             stops=self._stops(chosen),
             phrases=self._phrases(chosen, rows),
+            grammar=self._grammars.start(chosen),
         )
 
     @suggests_arguments
@@ -231,6 +255,7 @@ class TextGenerator:
         Raises:
             ValueError: More than one hypothesis is asked for, or as for `generate`; raised by the
                 call itself, not at the first piece.
+            UnfinishedError: As for `generate`; raised behind the last piece.
             TypeError: A list of texts is one string, or holds anything but strings; an option is
                 unknown or of the wrong type.
         """
@@ -242,6 +267,7 @@ class TextGenerator:
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
+        grammar = self._grammars.start(chosen)
         if chosen.looks_past_ends or chosen.require:
             [[best]] = self._engine.search(
                 [ids],
@@ -249,11 +275,12 @@ class TextGenerator:
                 with_scores=False,
                 stops=self._stops(chosen),
                 phrases=self._phrases(chosen, [ids]),
+                grammar=grammar,
             )
             tokens: Iterator[int] = iter(best.ids)
         else:
-            tokens = self._engine.stream(ids, chosen)
-        return self._write(chosen, prompt, ids, tokens, include_prompt)[0]
+            tokens = self._engine.stream(ids, chosen, grammar)
+        return self._whole(chosen, *self._write(chosen, prompt, ids, tokens, include_prompt))
 
     @suggests_arguments
     def score(self, texts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Hypothesis]:
@@ -345,6 +372,14 @@ class TextGenerator:
     def _phrases(self, options: SearchOptions, prompts: IdRows) -> list[Phrases]:
         return [self._text_ids.phrases(options.require)] * len(prompts)
 
+    def _whole(
+        self, options: SearchOptions, pieces: Iterator[str], continuation: Continuation
+    ) -> Iterator[str]:
+        """Yields the pieces of a text, which must be whole at its end."""
+        yield from pieces
+        if not continuation.is_whole:
+            raise _unfinished(1, options)
+
     def _write(
         self,
         options: SearchOptions,
@@ -354,9 +389,10 @@ class TextGenerator:
         include_prompt: bool,
     ) -> tuple[Iterator[str], Continuation]:
         """Returns the pieces of a text, and what knows how it ended once they are read."""
-        continuation = Continuation(self._text_ids, options, prompt, prompt_ids)
+        grammar = self._grammars.start(options)
+        continuation = Continuation(self._text_ids, options, prompt, prompt_ids, grammar)
         pieces = continuation.pieces(tokens)
-        lead = [prompt] if include_prompt and prompt else []
+        lead = [prompt] if include_prompt and prompt and grammar is None else []
         return itertools.chain(lead, pieces), continuation
 
     def _hypothesis(
@@ -375,3 +411,8 @@ class TextGenerator:
         is_found = one.score > -math.inf
         reason = continuation.stop_reason(len(one.ids), limit) if is_found else None
         return Hypothesis(text, *one, stop_reason=reason)
+
+
+def _unfinished(texts: int, options: SearchOptions) -> UnfinishedError:
+    name = options.grammar[0] if options.grammar else ""
+    return UnfinishedError(texts, name, options.max_length)

@@ -27,6 +27,7 @@ from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
+from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.phrases import (
@@ -59,6 +60,7 @@ class DecodedRows:
         sources: Ids of each row's source; None for decoders alone.
         phrases: What each row must hold; empty for nothing in any.
         starts: The token before each prefix; empty for the model's own.
+        grammar: What each row must follow behind its prefix; None for nothing.
     """
 
     options: SearchOptions
@@ -67,6 +69,7 @@ class DecodedRows:
     sources: IdRows | None = None
     phrases: Sequence[Phrases] = ()
     starts: Sequence[int] = ()
+    grammar: GrammarState | None = None
 
     @property
     def filled(self) -> list[int]:
@@ -84,6 +87,7 @@ class DecodedRows:
             sources=None if self.sources is None else [self.sources[place] for place in places],
             phrases=phrases if any(phrases) else (),
             starts=[self.starts[place] for place in places] if self.starts else (),
+            grammar=self.grammar,
         )
 
     @property
@@ -289,6 +293,7 @@ class DecoderEngine:
             sources=[] if rows.sources is None else [rows.sources[place] for place in places],
             phrases=[rows.phrases[place] for place in places] if rows.phrases else [],
             starts=[rows.starts[place] for place in places] if rows.starts else (),
+            grammar=rows.grammar,
         )
 
     @contextmanager
@@ -484,7 +489,7 @@ def _room(request: SearchRequest, per_sentence: Arrays) -> int:
 
 def _step_graph(rows: DecodedRows, with_scores: bool) -> str:
     """Returns the name of the graph whose steps a search makes."""
-    if rows.options.sample or rows.options.needs_beams or rows.phrases:
+    if rows.options.sample or rows.options.needs_beams or rows.phrases or rows.grammar:
         return "decoder"
     return "greedy_scores" if with_scores else "greedy"
 

@@ -17,6 +17,7 @@ from keras_transformer.runtime.loop.even_batches import even_batches
 from keras_transformer.runtime.loop.requests import Ids, Values
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
+from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
@@ -51,6 +52,7 @@ class OnnxGenerationEngine(DecoderEngine):
         stops: Stops | None = None,
         phrases: Sequence[Phrases] = (),
         starts: Sequence[int] = (),
+        grammar: GrammarState | None = None,
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
 
@@ -62,15 +64,21 @@ class OnnxGenerationEngine(DecoderEngine):
             phrases: As there.
             starts: The token that each row begins with, before its prompt, which then may hold any
                 ids; empty for the model's own.
+            grammar: As there.
 
         Raises:
             ValueError: A prompt or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        return self._search(self._checked(prompts, options, phrases, starts), with_scores, stops)
+        rows = self._checked(prompts, options, phrases, starts, grammar)
+        return self._search(rows, with_scores, stops)
 
     def stream(
-        self, prompt: Sequence[int], options: SearchOptions, starts: Sequence[int] = ()
+        self,
+        prompt: Sequence[int],
+        options: SearchOptions,
+        grammar: GrammarState | None = None,
+        starts: Sequence[int] = (),
     ) -> Iterator[int]:
         """As `GenerationEngine.stream`, and `starts` as for `search`.
 
@@ -78,7 +86,7 @@ class OnnxGenerationEngine(DecoderEngine):
             ValueError: A prompt or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        return self._stream(self._checked([prompt], options, starts=starts))
+        return self._stream(self._checked([prompt], options, starts=starts, grammar=grammar))
 
     def token_scores(
         self, prompt: Sequence[int], tokens: Sequence[int], count: int, starts: Sequence[int] = ()
@@ -173,12 +181,14 @@ class OnnxGenerationEngine(DecoderEngine):
         options: SearchOptions,
         phrases: Sequence[Phrases] = (),
         starts: Sequence[int] = (),
+        grammar: GrammarState | None = None,
     ) -> DecodedRows:
-        checked = check_prompts(self.config, prompts, options, phrases, starts)
+        checked = check_prompts(self.config, prompts, options, phrases, starts, grammar)
         return DecodedRows(
             options=options,
             prefixes=checked.prompts,
             limits=checked.limits,
             phrases=checked.phrases,
             starts=starts,
+            grammar=grammar,
         )

@@ -2,8 +2,8 @@
 compares the two.
 """
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from keras_transformer.search.options import EarlyStopping, LengthPenaltyType
 
@@ -27,6 +27,9 @@ class SearchKeywords(TypedDict, total=False):
     require: str | Sequence[str]
     stop: str | Sequence[str]
     stop_tokens: Sequence[int]
+    json_schema: str | bool | Mapping[str, Any] | None
+    regex: str | None
+    choices: Sequence[str] | None
     sample: bool
     temperature: float
     top_k: int

@@ -203,9 +203,14 @@ class ModelLimits:
         """Returns the options with a `max_length` that the positions allow.
 
         Raises:
-            ValueError: `min_length` is more than that, the marks of a translation leave no room
+            ValueError: There is a grammar, which only a generator follows, `min_length` is more
+                than the positions, the marks of a translation leave no room
                 for another token, or the hypotheses of a sentence would not fit into memory.
         """
+        if options.grammar:
+            raise ValueError(
+                f"{options.grammar[0]} is for generators, got a translator: leave it out."
+            )
         most = min(options.max_length, self.max_positions or options.max_length)
         if most <= self.target_begins:
             raise ValueError(

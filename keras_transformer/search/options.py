@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from keras_transformer.config.checks import check_choice
+from keras_transformer.search.grammars import GRAMMARS, checked_grammar
 from keras_transformer.search.stops import StopReason, Stops, check_stop_tokens, check_strings
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.subwords.interface import SubwordStream
@@ -68,6 +69,10 @@ class SearchOptions:
         stop: Strings that end a text, which is what comes before the first of them, also one that
             spans tokens; whatever `min_length` says. A prompt or prefix is not looked at.
         stop_tokens: Ids of tokens that end a text, likewise; none has a part in it.
+        json_schema: JSON schema that the text fulfils; a string or, in Python, an object of it. A
+            text that `max_length` cuts off does not: its `stop_reason` is "length".
+        regex: Regular expression that the text matches from its beginning to its end, likewise.
+        choices: Texts of which the text is one, likewise.
         sample: Draw each token at random instead of searching; needs `beam_size` 1.
         temperature: Divides the logits before a draw; above 0.
         top_k: Draw among this many most probable tokens; 0 means all.
@@ -100,6 +105,9 @@ class SearchOptions:
     require: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     stop_tokens: tuple[int, ...] = ()
+    json_schema: str | None = dataclasses.field(default=None, metadata=WITHOUT_FLAG)
+    regex: str | None = dataclasses.field(default=None, metadata=WITHOUT_FLAG)
+    choices: tuple[str, ...] | None = dataclasses.field(default=None, metadata=WITHOUT_FLAG)
     sample: bool = False
     temperature: float = 1.0
     top_k: int = 0
@@ -145,6 +153,21 @@ class SearchOptions:
         self._check_sampling()
         if self.require:
             self.check_phrases()
+        for name, value in checked_grammar(self.json_schema, self.regex, self.choices).items():
+            object.__setattr__(self, name, value)
+        grammar = self.grammar
+        for name in ("stop", "require", "forced_tokens"):
+            if grammar and getattr(self, name):
+                raise ValueError(
+                    f"{name} does not go with {grammar[0]}, which says where a text ends and "
+                    "what it holds: leave one of them out."
+                )
+
+    @property
+    def grammar(self) -> tuple[str, Any] | None:
+        """The option that says what the whole text must follow, and its value; None for none."""
+        given = ((name, getattr(self, name)) for name in GRAMMARS)
+        return next(((name, value) for name, value in given if value is not None), None)
 
     def check_phrases(self) -> None:
         """Checks that a search can look for phrases.

@@ -43,7 +43,7 @@ class Written:
         yield self._filter.add(self._stream.finish()) + self._filter.finish()
         self.stopped |= self._filter.stopped
 
-    def stop_reason(self, length: int, limit: int) -> StopReason:
+    def stop_reason(self, length: int, limit: int) -> StopReason | None:
         """Returns what ended a text of `length` tokens, of which `limit` were allowed."""
         if self.stopped:
             return "stop"

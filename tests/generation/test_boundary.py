@@ -28,7 +28,7 @@ class Scripted:
     def search(self, prompts: Any, options: Any, **_: Any) -> list[list[Candidate]]:
         return [[Candidate(self.ids, 0.0, 0.0)] for _ in prompts]
 
-    def stream(self, prompt: Any, options: Any) -> Iterator[int]:
+    def stream(self, prompt: Any, options: Any, grammar: Any = None) -> Iterator[int]:
         return iter(self.ids)
 
 

@@ -39,6 +39,7 @@ SHARED = (
     "text.subwords.slots",
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
     "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",
+    "search.grammars",
     "text.letterless", "search.phrase_banks", "search.phrases",
     "markup.required", "markup.soft_terms", "markup.soft_terms.annotation",
     "translation.required",

@@ -1,15 +1,15 @@
 """search/keywords.py: the typed keywords are the fields of `SearchOptions`."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, get_type_hints
 
 import pytest
 
 from keras_transformer.search.keywords import NBestKeywords, SearchKeywords, TranslateKeywords
 from keras_transformer.search.options import SearchOptions, search_options
 
-# Fields that take lists, too, and keep tuples.
+# Fields that take lists or objects, too, and keep tuples or strings.
 ROWS = {
     "banned_sequences": Sequence[Sequence[int]],
     "forced_tokens": Sequence[Sequence[int]],
@@ -17,6 +17,8 @@ ROWS = {
     "require": str | Sequence[str],
     "stop": str | Sequence[str],
     "stop_tokens": Sequence[int],
+    "json_schema": str | bool | Mapping[str, Any] | None,
+    "choices": Sequence[str] | None,
 }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from keras_transformer.runtime.loop.requests import Best, Ids, Rows, SearchRequest, Values
 from keras_transformer.runtime.loop.slots import SlotConstraint
 from keras_transformer.runtime.loop.top_k import log_softmax
+from keras_transformer.search.grammars import GrammarStates
 from keras_transformer.search.options import SearchOptions
 
 _FREE = -1
@@ -65,7 +66,12 @@ class Constraints:
             or options.repetition_penalty != 1
             or options.banned_sequences
             or (options.sample and self.slots.last >= 0)
+            or request.grammar is not None
         )
+        self._grammar = None
+        if request.grammar is not None:
+            begins = [len(prefix) for prefix in request.prefixes] or [0] * len(request.limits)
+            self._grammar = GrammarStates(request.grammar, begins)
 
     def need_logits(self, step: int) -> bool:
         """Tells whether the step needs `apply`; else `strike` is enough."""
@@ -131,6 +137,9 @@ class Constraints:
             _forbid_repeats(log_probs, history, options.no_repeat_ngram_size)
         for sequence in options.banned_sequences:
             _forbid_sequence(log_probs, history, sequence)
+        if self._grammar is not None:
+            for row, allowed in self._grammar.allowed(history, sentences.tolist()):
+                log_probs[row, ~allowed] = -np.inf
         self.slots.apply(log_probs, history, sentences)
         if self._is_forced(step):
             tokens = self._forced[sentences, step]

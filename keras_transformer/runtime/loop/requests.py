@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.search.phrases import Phrases, open_hypotheses
 from keras_transformer.search.stops import Stops
@@ -211,6 +212,7 @@ class SearchRequest:
         sources: Ids of each sentence's source, whose slots its translation has; empty for none.
         phrases: What each output must hold, as `check_phrases` returns it; empty for nothing.
         starts: The token before each prefix; empty for the model's own.
+        grammar: What each output must follow behind its prompt or prefix; None for nothing.
     """
 
     options: SearchOptions
@@ -228,6 +230,7 @@ class SearchRequest:
     sources: Sequence[Sequence[int]] = ()
     phrases: Sequence[Phrases] = ()
     starts: Sequence[int] = ()
+    grammar: GrammarState | None = None
 
     @property
     def open_hypotheses(self) -> int:

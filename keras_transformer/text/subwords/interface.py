@@ -108,6 +108,12 @@ class Subwords(Protocol):
     def spelling(self, token: int) -> str:
         """Returns an id's text as it stands inside a text, with the space before it if any."""
 
+    def token_bytes(self, token: int) -> tuple[bytes, bytes]:
+        """Returns the bytes of UTF-8 that an id adds at the beginning of a text, where a space
+        before a word is no part of it, and behind others; b"" for an id that adds nothing, or whose
+        bytes there depend on what stands before it.
+        """
+
     def begins_word(self, token: int) -> bool:
         """Returns whether an id's piece begins a word that is not the first of a text."""
 

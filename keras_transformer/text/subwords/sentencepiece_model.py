@@ -228,6 +228,17 @@ class SentencePieceModel:
         """Returns an id's text as it stands inside a text, with the space before it if any."""
         return _spelled(self.piece(token))
 
+    def token_bytes(self, token: int) -> tuple[bytes, bytes]:
+        """Returns the bytes that an id adds at the beginning of a text, and behind others."""
+        processor = self._processor
+        if processor.is_control(token) or processor.is_unknown(token) or processor.is_unused(token):
+            return b"", b""
+        piece = processor.id_to_piece(token)
+        inside = (
+            bytes([int(piece[3:5], 16)]) if processor.is_byte(token) else _spelled(piece).encode()
+        )
+        return inside.lstrip(b" "), inside
+
     def begins_word(self, token: int) -> bool:
         """Returns whether an id's piece begins a word."""
         return self.piece(token).startswith(_SPACE)

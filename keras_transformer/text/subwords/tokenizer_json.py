@@ -159,6 +159,16 @@ class TokenizerJson:
         """Returns an id's text as it stands inside a text, with the space before it if any."""
         return self._inside[token].decode(errors="replace") if token < self.size else ""
 
+    def token_bytes(self, token: int) -> tuple[bytes, bytes]:
+        """Returns the bytes that an id adds at the beginning of a text, and behind others."""
+        if token in self._silent:
+            return b"", b""
+        first, inside = self._first[token], self._inside[token]
+        if self.keeps_spaces:
+            return inside, inside
+        # Behind a prompt, a text begins inside another: what depends on that begins none.
+        return first if first == inside.lstrip(b" ") else b"", inside
+
     def begins_word(self, token: int) -> bool:
         """Returns whether an id's piece begins a word that is not the first of a text."""
         return self._decoder.begins_word(self.piece(token))

@@ -4,6 +4,7 @@ import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from keras_transformer.cli.artefact import RuntimeOptions
@@ -14,7 +15,36 @@ from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, bloc
 from keras_transformer.cli.text_models import open_generator
 from keras_transformer.generation.engine import OF_TRANSLATION
 from keras_transformer.generation.text_generator import TextGenerator
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.grammars import GRAMMARS
+from keras_transformer.search.options import Hypothesis, SearchOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarOptions:
+    """What each text follows as a whole; it begins behind the prompt.
+
+    Args:
+        json_schema: File with a JSON schema that it fulfils.
+        regex: Regular expression that it matches from its beginning to its end.
+        choices: File with the texts, one a line, of which it is one.
+    """
+
+    json_schema: Path | None = None
+    regex: str | None = None
+    choices: Path | None = None
+
+    def search(self) -> dict[str, Any]:
+        """Returns the fields of `SearchOptions` that they set.
+
+        Raises:
+            OSError: A file cannot be read.
+        """
+        found: dict[str, Any] = {"regex": self.regex}
+        if self.json_schema is not None:
+            found["json_schema"] = self.json_schema.read_text("utf-8")
+        if self.choices is not None:
+            found["choices"] = self.choices.read_text("utf-8").splitlines()
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +52,7 @@ class GenerateOptions:
     """The form of the output.
 
     Args:
-        include_prompt: Begin each text with its prompt.
+        include_prompt: Begin each text with its prompt, unless it follows a grammar.
         scores: Put the score (sum of the new tokens' log-probabilities over the length penalty)
             and a tab before each text.
     """
@@ -36,11 +66,17 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, GenerateOptions)
-    search = read_search(parser, arguments, given.model, skip=OF_TRANSLATION)
+    search = read_search(parser, arguments, given.model, skip=(*OF_TRANSLATION, *GRAMMARS))
+    with flags_in_errors(GrammarOptions):
+        search = replace(search, **read_fields(given, GrammarOptions).search())
     lines, runtime = read_fields(given, TextLineOptions), read_fields(given, RuntimeOptions)
     generator = open_generator(given.model, runtime, **lines.limits)
+    if search.grammar:
+        with flags_in_errors(GrammarOptions):
+            generator.check_grammar(search)
     prompts = _Prompts(generator, search, lines)
     streams = sys.stdout.isatty() and not options.scores and not lines.jsonl
+    streams &= search.grammar is None
     if streams and search.beam_size == search.num_hypotheses == 1:
         with flags_in_errors(SearchOptions):
             _stream_lines(prompts, options, lines)
@@ -48,11 +84,12 @@ def main(arguments: Sequence[str]) -> int:
 
     def answer(block: list[str]) -> Iterator[str]:
         settings = prompts.settings(options)
-        if search.num_hypotheses == 1 and not options.scores:
+        if search.num_hypotheses == 1 and not options.scores and not search.grammar:
             # Where no score is wanted, greedy search spares the softmax.
             yield from generator.generate(block, **settings)
         else:
             for found in generator.generate_n_best(block, **settings):
+                prompts.check_whole(found)
                 for one in found:
                     yield f"{one.score:.6f}\t{one.text}" if options.scores else one.text
                 # Empty lines keep the count of lines even.
@@ -62,6 +99,7 @@ def main(arguments: Sequence[str]) -> int:
 
     def values(block: list[Any]) -> Iterator[dict[str, Any]]:
         for found in generator.generate_n_best(block, **prompts.settings(options)):
+            prompts.check_whole(found)
             yield {"hypotheses": list(map(hypothesis_values, found))}
         prompts.finish(block)
 
@@ -81,6 +119,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(SearchOptions, title=TITLE, skip=OF_TRANSLATION)
+    parser.add_fields(GrammarOptions, title="grammar (needs the package llguidance)")
     parser.add_fields(GenerateOptions, title="texts")
     parser.add_fields(TextLineOptions, title="lines")
     parser.add_fields(RuntimeOptions, title="runtime")
@@ -106,6 +145,7 @@ class _Prompts:
         self.generator = generator
         self.max_text_length = generator.longest_prompt(search)
         self._search, self._lines, self._done = search, lines, 0
+        self._answered = 0
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns how many tokens each line has."""
@@ -116,6 +156,16 @@ class _Prompts:
         # Samples depend on a line's place in the whole input.
         place = {"first_place": self._done} if self._search.sample else {}
         return {**asdict(self._search), "include_prompt": options.include_prompt, **place}
+
+    def check_whole(self, found: Sequence[Hypothesis]) -> None:
+        """Names a line whose texts did not all fulfil their grammar."""
+        self._answered += 1
+        if self._search.grammar and any(one.stop_reason != "eos" for one in found):
+            print(
+                f"keras-transformer generate: a text of line {self._answered} of the input ended "
+                f"before it fulfilled {self._search.grammar[0]}: raise --max-length.",
+                file=sys.stderr,
+            )
 
     def finish(self, block: Sequence[str]) -> None:
         """Counts lines that were continued, and names those that left little room for it."""

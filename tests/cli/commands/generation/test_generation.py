@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.config.decoder_only import DecoderConfig
+from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.search.options import Hypothesis, SearchOptions
 
 
@@ -44,6 +45,10 @@ class ShoutingGenerator:
         self.options.append(options)
         yield from (prompt, "!", "\n!")
 
+    def check_grammar(self, options: SearchOptions) -> None:
+        if options.regex == "(":
+            raise ValueError("regex cannot be followed: unclosed group")
+
     def score(self, texts: Sequence[str]) -> list[Hypothesis]:
         return [Hypothesis(text, [9] * len(text), 0.0, -float(2 * len(text))) for text in texts]
 
@@ -71,6 +76,40 @@ def test_search_flags_reach_the_generator(run_cli, generator) -> None:
     run_cli("generate", "model", *flags.split(), "--no-include-prompt", stdin=b"a\n")
     options = SearchOptions(beam_size=4, max_length=9, min_length=2, no_repeat_ngram_size=3)
     assert generator.options == [{**asdict(options), "include_prompt": False}]
+
+
+def test_a_grammar_reaches_the_generator(run_cli, generator, tmp_path) -> None:
+    schema, choices = tmp_path / "schema.json", tmp_path / "choices.txt"
+    schema.write_text('{"type": "object"}', "utf-8")
+    choices.write_text("yes\nno\n", "utf-8")
+    for flag, file in (("--json-schema", schema), ("--choices", choices), ("--regex", "a+")):
+        result = run_cli("generate", "model", flag, file, stdin=b"a\n")
+        assert result.code == 0
+        assert "line 1 of the input ended before it fulfilled" in result.err
+    asked = [{name: one[name] for name in GRAMMARS} for one in generator.options]
+    none = dict.fromkeys(GRAMMARS)
+    assert asked == [
+        {**none, "json_schema": '{"type": "object"}'},
+        {**none, "choices": ("yes", "no")},
+        {**none, "regex": "a+"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        (["--regex", "("], "--regex cannot be followed: unclosed group"),
+        (["--choices", "/dev/null"], "--choices must name 1 to 1024 texts, got 0"),
+        (["--json-schema", "/dev/null"], "--json-schema must be a JSON schema"),
+        (["--json-schema", "missing.json"], "No such file or directory: 'missing.json'"),
+        (["--regex", "a", "--stop", "b"], "stop does not go with regex"),
+    ],
+)
+def test_what_no_text_can_follow_is_refused_before_a_line_is_read(
+    run_cli, generator, flags: list[str], message: str
+) -> None:
+    result = run_cli("generate", "model", *flags, stdin=b"a\n")
+    assert result.code != 0 and message in result.err and not generator.blocks
 
 
 def test_samples_know_their_place_in_the_whole_input(run_cli, generator, monkeypatch) -> None:
