@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keras_transformer.generation.continuation import Continuation
+from keras_transformer.generation.grammars import Grammars
 from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.search.phrases import Phrases
@@ -69,6 +70,7 @@ class PromptContinuer:
     def __init__(self, engine: OnnxGenerationEngine, text_ids: TextIds) -> None:
         self._engine, self._text_ids = engine, text_ids
         self._positions = engine.config.max_positions
+        self._grammars = Grammars(text_ids, engine.config.vocab_size)
 
     def of_texts(self, texts: Sequence[str]) -> list[Prompt]:
         """Returns prompts that begin as all texts of the model do."""
@@ -101,6 +103,14 @@ class PromptContinuer:
             raise ValueError("the chat's text has no token: give a message with some text.")
         return Prompt(tuple(ids))
 
+    def check_grammar(self, options: SearchOptions) -> None:
+        """Checks that texts can follow the grammar that the options name, if they name one.
+
+        Raises:
+            ValueError: They cannot.
+        """
+        self._grammars.start(options)
+
     def search(
         self, prompts: Sequence[Prompt], options: SearchOptions
     ) -> list[tuple[Hypothesis, Ending]]:
@@ -116,6 +126,7 @@ class PromptContinuer:
             stops=chosen.stops(self._text_ids.new_stream),
             phrases=self._phrases(chosen, len(prompts)),
             starts=[prompt.ids[0] for prompt in prompts],
+            grammar=self._grammars.start(chosen),
         )
         return [
             self._written(prompt, chosen, best)
@@ -132,7 +143,8 @@ class PromptContinuer:
         if chosen.looks_past_ends or chosen.require:
             [(best, ending)] = self.search([prompt], options)
             return iter([*filter(None, [best.text]), ending])
-        tokens = self._engine.stream(prompt.ids[1:], chosen, starts=[prompt.ids[0]])
+        grammar = self._grammars.start(chosen)
+        tokens = self._engine.stream(prompt.ids[1:], chosen, grammar, [prompt.ids[0]])
         return self._pieces(prompt, chosen, tokens)
 
     def scores(
@@ -195,7 +207,8 @@ class PromptContinuer:
 
     def _continuation(self, prompt: Prompt, options: SearchOptions) -> Continuation:
         ids = prompt.ids[1:] if prompt.text else ()
-        return Continuation(self._text_ids, options, prompt.text, ids)
+        grammar = self._grammars.start(options)
+        return Continuation(self._text_ids, options, prompt.text, ids, grammar)
 
     def _phrases(self, options: SearchOptions, count: int) -> list[Phrases]:
         return [self._text_ids.phrases(options.require)] * count

@@ -168,7 +168,14 @@ class Completions:
         """Returns `count` rows of each prompt side by side, of which none writes unless `writes`.
 
         With a seed each is drawn by itself, at its place, so that its text depends on nothing else.
+
+        Raises:
+            ServingError: No text can follow the search's grammar.
         """
+        try:
+            self._continuer.check_grammar(options)
+        except (ValueError, ImportError) as error:
+            raise refusal(str(error)) from error
         found = []
         for place, prompt in enumerate(one for one in prompts for _ in range(count)):
             own = options if options.seed is None else replace(options, first_place=place)

@@ -23,6 +23,7 @@ from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.prompts import PromptContinuer
 from keras_transformer.search.confidence import token_score
+from keras_transformer.search.grammars import GRAMMARS, UnfinishedError
 from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, SearchOptions, search_options
 from keras_transformer.serving.errors import refusal
@@ -30,6 +31,7 @@ from keras_transformer.serving.families.completions import Completions
 from keras_transformer.serving.models.inputs import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import Outputs, floats, grids, scores, strings
 from keras_transformer.serving.models.rows import (
+    GRAMMAR_INPUTS,
     NUM_HYPOTHESES,
     SAMPLING,
     STOP,
@@ -52,6 +54,7 @@ _PREFIX_TOKENS = 2048
 _INCLUDE_PROMPT = TensorSpec(
     "include_prompt", "bool", (None,), "Whether the text begins with the prompt."
 )
+_MORE = (*SAMPLING, STOP, *GRAMMAR_INPUTS, _INCLUDE_PROMPT)
 _STOP_REASON = TensorSpec(
     "stop_reason",
     "string",
@@ -76,6 +79,11 @@ class PromptRow(NamedTuple):
     length_penalty: float
     own: Own = ()
     include_prompt: bool = True
+
+    @property
+    def shows_prompt(self) -> bool:
+        """Whether its text begins with the prompt: one that follows a grammar never does."""
+        return self.include_prompt and not any(name in GRAMMARS for name, _ in self.own)
 
 
 class ServedGenerator:
@@ -146,11 +154,9 @@ class ServedGenerator:
         self.signatures = {name: one for name, one in declared.items() if not name.endswith("_ids")}
         own = self.signatures["generate_with_options"]
         own = dataclasses.replace(own, outputs=(*own.outputs, _STOP_REASON))
-        self.signatures[own.name] = with_more(own, *SAMPLING, STOP, _INCLUDE_PROMPT)
+        self.signatures[own.name] = with_more(own, *_MORE)
         several = self.signatures["generate_n_best"]
-        self.signatures[several.name] = with_more(
-            several, NUM_HYPOTHESES, *SAMPLING, STOP, _INCLUDE_PROMPT
-        )
+        self.signatures[several.name] = with_more(several, NUM_HYPOTHESES, *_MORE)
         self._writers: dict[str, Callable[[Sequence[Any]], Outputs]] = {
             DEFAULT_SIGNATURE: _write_best,
             "generate": _write_best,
@@ -204,6 +210,8 @@ class ServedGenerator:
         included = [True] * len(rows)
         if "include_prompt" in inputs:
             included = inputs["include_prompt"].tolist()
+        for given in dict.fromkeys(options):
+            self._check_grammar(given)
         places = range(len(rows))
         return Request(
             [
@@ -239,11 +247,21 @@ class ServedGenerator:
 
     def stream(self, row: PromptRow, emit: Callable[[str], bool]) -> None:
         """As `Streaming.stream`."""
+        self._check_grammar(row.own)
         options = {**self._options(row), "beam_size": 1, "num_hypotheses": 1}
         pieces = self._generator.stream(row.prompt, include_prompt=row.include_prompt, **options)
-        for piece in pieces:
-            if not emit(piece):
-                return
+        try:
+            for piece in pieces:
+                if not emit(piece):
+                    return
+        except UnfinishedError as error:
+            raise refusal(str(error)) from error
+
+    def _check_grammar(self, own: Own) -> None:
+        try:
+            self._generator.check_grammar(dataclasses.replace(self.search, **dict(own)))
+        except (ValueError, ImportError) as error:
+            raise refusal(str(error)) from error
 
     def _check_lengths(self, name: str, texts: Sequence[str], limit: int | None) -> None:
         check_lengths(name, self._generator.text_lengths(texts), limit)
@@ -272,7 +290,7 @@ class ServedGenerator:
             results = self._generator.generate_n_best(prompts, include_prompt=False, **options)
             for place, own in zip(places, results, strict=True):
                 # Every vocabulary's texts go on behind their prompts without more ado.
-                lead = rows[place].prompt if rows[place].include_prompt else ""
+                lead = rows[place].prompt if rows[place].shows_prompt else ""
                 found[place] = [dataclasses.replace(one, text=lead + one.text) for one in own]
         return [found[place] for place in range(len(rows))]
 

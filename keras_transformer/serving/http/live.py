@@ -21,7 +21,7 @@ from keras_transformer.serving.http.exchange import (
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
-from keras_transformer.serving.models.rows import SAMPLING, STOP
+from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, SAMPLING, STOP
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
@@ -31,7 +31,7 @@ from keras_transformer.text.joined_lines import join_lines
 _JOIN = "join_lines"
 _LANGUAGES = ("source_language", "target_language")
 # Options of the search that a stream may have of its own.
-_OWN = tuple(spec.name for spec in (*SAMPLING, STOP))
+_OWN = tuple(spec.name for spec in (*SAMPLING, STOP, *GRAMMAR_INPUTS))
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 

@@ -269,7 +269,9 @@ def _fail(job: Job, error: Exception) -> None:
 
 
 def _failure(error: Exception) -> ServingError:
-    """Logs an error and returns the one that the client gets."""
+    """Logs an error and returns the one that the client gets: its own, if it is one for it."""
+    if isinstance(error, ServingError):
+        return error
     _log.error("a request could not be translated", exc_info=error)
     message = f"the model failed ({type(error).__name__}); the server's log says more."
     return ServingError(Code.INTERNAL, message)

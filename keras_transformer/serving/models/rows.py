@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from keras_transformer.artefact.signatures import Signature, TensorSpec
 from keras_transformer.config.sentence_marks import Begins
+from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.errors import Code, ServingError
@@ -42,6 +43,11 @@ GLOSSARY = TensorSpec(
 )
 REQUIRE = TensorSpec(
     "require", "string", (None, None), 'Phrases that the text holds, of one sentence; "" fills up.'
+)
+GRAMMAR_INPUTS = (
+    TensorSpec("json_schema", "string", (None,), 'JSON schema that the text fulfils; "" for none.'),
+    TensorSpec("regex", "string", (None,), 'Expression that the text matches; "" for none.'),
+    TensorSpec("choices", "string", (None, None), 'Texts of which the text is one; "" fills up.'),
 )
 STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
@@ -138,7 +144,7 @@ def own_options(inputs: Arrays, search: SearchOptions, rows: int) -> list[Own]:
     Raises:
         ServingError: An option is out of range, or is meant for samples and none is drawn.
     """
-    known = ("num_hypotheses", "sample", *_DRAWS, *_TEXTS)
+    known = ("num_hypotheses", "sample", *_DRAWS, *_TEXTS, *GRAMMARS)
     names = [name for name in known if name in inputs]
     columns = [_values(inputs[name]) for name in names]
     found = []
@@ -152,6 +158,8 @@ def _values(array: npt.NDArray[Any]) -> list[Any]:
     """Returns plain values: 0.8 in float32 means 0.8, as elsewhere."""
     if array.ndim == 2:
         return [[one.decode(errors="replace") for one in row] for row in array.tolist()]
+    if array.dtype == object:
+        return [one.decode(errors="replace") for one in array.tolist()]
     if array.dtype == np.float32:
         return [float(str(value)) for value in array]
     return array.tolist()
@@ -167,6 +175,9 @@ def own_of(given: Mapping[str, Any], search: SearchOptions, number: int | None =
     for name in _TEXTS:
         if name in own:
             own[name] = [one for one in own[name] if one]
+    if isinstance(own.get("choices"), list):
+        own["choices"] = [one for one in own["choices"] if one != ""]
+    own = {name: one for name, one in own.items() if name not in GRAMMARS or one not in ("", [])}
     if own.get("sample") is True:
         own = {"num_hypotheses": 1, **own, "beam_size": 1}
     elif own.get("sample") is False and search.sample:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal, JournalEntry
 from keras_transformer.serving.models.inputs import check_inputs
@@ -66,7 +67,9 @@ class RequestReader:
         if self._journal.log_text:
             entry.texts = [text.decode(errors="replace") for text in texts]
         read = partial(model.read, signature, inputs)
-        return await self._read(read, sum(map(len, texts)), entry, until)
+        # A grammar takes longer to read than its text does.
+        is_quick = not any(name in inputs for name in GRAMMARS)
+        return await self._read(read, sum(map(len, texts)), entry, until, is_quick)
 
     async def rows(
         self,

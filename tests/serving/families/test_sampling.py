@@ -108,7 +108,8 @@ def test_a_stream_is_a_sample_or_ends_at_a_stop(
         ({"stop": ["a" * 300]}, "stop must hold strings of 1 to 256 characters"),
         (
             {"beams": 4},
-            "length_penalty, sample, temperature, top_k, top_p, seed, stop, include_prompt",
+            "length_penalty, sample, temperature, top_k, top_p, seed, stop, json_schema, regex, "
+            "choices, include_prompt",
         ),
     ],
 )

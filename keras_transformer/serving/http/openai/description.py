@@ -136,12 +136,38 @@ def _search() -> Json:
         "top_k": {"type": "integer", "minimum": 0},
         "seed": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
         "stop": {"anyOf": [_STRING, {"type": "array", "items": _STRING, "maxItems": 64}]},
+        "json_schema": {"anyOf": [_STRING, {"type": "object"}, {"const": True}]},
+        "regex": _STRING,
+        "choices": _STRINGS,
+        "response_format": _response_format(),
+        "structured_outputs": _object(
+            {},
+            {
+                "json": {"anyOf": [_STRING, {"type": "object"}, {"const": True}]},
+                "json_object": {"type": "boolean"},
+                "regex": _STRING,
+                "choice": _STRINGS,
+            },
+        ),
         "min_tokens": {"type": "integer", "minimum": 0},
         "repetition_penalty": {"type": "number", "exclusiveMinimum": 0},
         "stream": {"type": "boolean"},
         "stream_options": _object(
             {}, dict.fromkeys(("include_usage", "include_obfuscation"), {"type": "boolean"})
         ),
+    }
+
+
+def _response_format() -> Json:
+    schema = _object(
+        {"schema": {"type": "object"}},
+        {"name": _STRING, "description": _STRING, "strict": {"type": "boolean"}},
+    )
+    return {
+        "anyOf": [
+            _object({"type": {"enum": ["text", "json_object"]}}),
+            _object({"type": {"const": "json_schema"}, "json_schema": schema}),
+        ]
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_transformer.runtime.prompts import Ending, Prompt
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.families.completions import Completion, Completions, Scored
 from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields, wrong
@@ -63,7 +64,21 @@ class Generation:
             timeout=asked.timeout,
             waiting=asked.waiting,
         )
+        for one in found:
+            self.check(one.ending)
         return found
+
+    def check(self, ending: Ending) -> None:
+        """Checks that a text can have ended so.
+
+        Raises:
+            ServingError: Its grammar allowed neither an end nor another token.
+        """
+        if ending.reason is None and self.options.grammar:
+            raise refusal(
+                f"the model's vocabulary cannot write a text that fulfils {self.options.grammar[0]}"
+                ", or it is too complex: ask for something else."
+            )
 
     async def pieces(self) -> AsyncGenerator[tuple[int, str | Ending], None]:
         """Yields the pieces of each text with its place, and at last how it ended."""
@@ -169,6 +184,7 @@ def chunked(
                     if first := begin(index):
                         yield chunk(index, first)
                 if isinstance(found, Ending):
+                    generation.check(found)
                     endings.append(found)
                     yield chunk(index, end, finish_reason(found))
                 else:

@@ -107,7 +107,7 @@ def test_parts_and_developers_are_texts_and_systems(client: Any) -> None:
             "parts of the type 'text' alone, got 'image_url'",
         ),
         ({"tools": [{"type": "function"}]}, "tools", "tools is not supported here"),
-        ({"response_format": {"type": "json_object"}}, "response_format", "is not supported"),
+        ({"response_format": {"type": "xml"}}, "type", "'json_object' or 'json_schema', got 'xml'"),
         ({"stream_options": {"include_usage": True}}, "stream_options", "left out without"),
     ],
 )
