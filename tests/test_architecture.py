@@ -347,7 +347,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages = {"artefact", "config", "search", "serializable", "text", "translation"}
     packages |= {"config.block_options", "config.embedding", "config.stack"}
     packages |= {"config.positions", "config.positions.relative_bias"}
-    packages |= {"config.positions.rotary"}
+    packages |= {"config.positions.disentangled", "config.positions.rotary"}
     packages |= {"distribution", "suggestions", "telemetry", "text.subwords"}
     packages |= {"text.subwords.json_decoders", "text.subwords.json_special_ids"}
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}

@@ -14,6 +14,7 @@ from keras_transformer.config.checks import (
 )
 from keras_transformer.config.embedding import FeatureConfig, read_features
 from keras_transformer.config.family import ENCODER, FamilyName
+from keras_transformer.config.positions.disentangled import DisentangledConfig
 from keras_transformer.config.single_stack import SingleStackConfig
 from keras_transformer.config.stack import AttentionConfig, BlockConfig, NormPlacement, StackConfig
 from keras_transformer.config.text_vectors import (
@@ -43,6 +44,10 @@ class EncoderConfig(SingleStackConfig):
         num_token_types: Number of token types, BERT's segments; 0 for none.
         relative_segments: Whether token types are no part of embeddings, and scores of attention
             read whether query and key have the same (XLNet).
+        disentangled_buckets: Buckets of distances in either direction, an even number, for each of
+            which the heads of every block have two vectors, one that queries are compared with and
+            one that keys are (He et al. 2021, DeBERTa); distances from `relative_max_distance` on
+            share one. None for none.
         first_norm: Whether the first sub-layer of pre-norm blocks reads normalised states; without,
             those of the embeddings as they are (Warner et al. 2024, ModernBERT).
         embedding_dim: Width of the embeddings, which a linear layer with a bias then takes to
@@ -137,6 +142,7 @@ class EncoderConfig(SingleStackConfig):
     layer_norm_epsilon: float = 1e-12
     num_token_types: int = 2
     relative_segments: bool = False
+    disentangled_buckets: int | None = None
     first_norm: bool = True
     embedding_norm: bool = True
     embedding_dim: int | None = None
@@ -237,14 +243,15 @@ class EncoderConfig(SingleStackConfig):
             isinstance(one, AttentionConfig)
             and one.relative_sinusoids
             and one.relative_bias is None
+            and one.disentangled is None
             and one.window is None
             for one in reads
         ):
             raise ValueError(
                 "a query_stream knows its places by relative sinusoids alone: give the fields of "
                 f"the preset xlnet-tiny, got positions={self.positions!r}, relative_sinusoids of "
-                f"{self.relative_sinusoids}, relative_buckets={self.relative_buckets} and "
-                f"window={self.window}."
+                f"{self.relative_sinusoids}, relative_buckets={self.relative_buckets}, "
+                f"disentangled_buckets={self.disentangled_buckets} and window={self.window}."
             )
         if self.embedding_dim is not None:
             raise ValueError(
@@ -316,7 +323,14 @@ class EncoderConfig(SingleStackConfig):
 
     def _with_own_attention(self, block: BlockConfig) -> BlockConfig:
         own: Any = block.own
-        own = dataclasses.replace(own, relative_segments=self.relative_segments)
+        disentangled = None
+        if self.disentangled_buckets is not None:
+            disentangled = DisentangledConfig(
+                buckets=self.disentangled_buckets, max_distance=self.relative_max_distance
+            )
+        own = dataclasses.replace(
+            own, relative_segments=self.relative_segments, disentangled=disentangled
+        )
         return dataclasses.replace(block, own=own)
 
     def embedding_parameters(self) -> int:

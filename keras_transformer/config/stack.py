@@ -16,6 +16,7 @@ from keras_transformer.config.checks import (
     check_soft_cap,
     make_numbers_plain,
 )
+from keras_transformer.config.positions.disentangled import DisentangledConfig
 from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
 from keras_transformer.config.positions.rotary import RotaryConfig
 
@@ -94,6 +95,8 @@ class AttentionConfig:
             and a bias of their own (Yang et al. 2019, XLNet).
         farthest_distance: What these sinusoids read in place of larger distances; None for no
             bound.
+        disentangled: The vectors of distances that queries and keys of a whole text are compared
+            with (He et al. 2021, DeBERTa); None for none.
     """
 
     num_heads: int
@@ -115,6 +118,7 @@ class AttentionConfig:
     relative_sinusoids: bool = False
     relative_segments: bool = False
     farthest_distance: int | None = None
+    disentangled: DisentangledConfig | None = None
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
@@ -161,6 +165,11 @@ class AttentionConfig:
             )
         if self.rotary is not None:
             self.rotary.check(self.key_dim)
+        if self.disentangled is not None and self.num_key_value_heads != self.num_heads:
+            raise ValueError(
+                "disentangled_buckets need as many heads of keys as of queries, got "
+                f"num_key_value_heads={self.num_key_value_heads} of {self.num_heads}."
+            )
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars, but for biases of distances."""
@@ -175,6 +184,8 @@ class AttentionConfig:
         segments = self.relative_segments * 3 * queries
         vectors = self.additive * queries
         further = distances + segments + norms + vectors
+        if self.disentangled is not None:
+            further += self.disentangled.parameter_count(queries)
         return model_dim * (heads + values) + biases + further
 
 

@@ -9,13 +9,14 @@ from keras import ops
 
 from keras_transformer.config.positions.rotary import RotaryConfig
 from keras_transformer.config.stack import AttentionConfig
+from keras_transformer.layers.distances.disentangled import DisentangledDistances
+from keras_transformer.layers.distances.relative_segments import RelativeSegments
+from keras_transformer.layers.distances.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.initializers import linear_initializer
 from keras_transformer.layers.masks import has_keys, masked_softmax, near_mask
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.configured import Configured
 from keras_transformer.layers.variants.fused_attention import can_fuse, fused_attention
-from keras_transformer.layers.variants.relative_segments import RelativeSegments
-from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.layers.variants.rotary import rotate
 from keras_transformer.layers.variants.scores import additive_scores, soft_capped
@@ -51,6 +52,17 @@ class MultiHeadAttention(Configured):
         if config.relative_sinusoids:
             sizes = config.num_heads, config.key_dim, config.farthest_distance
             self.distances = RelativeSinusoids(*sizes, dtype=self.dtype_policy, name="distances")
+        self.disentangled: DisentangledDistances | None = None
+        if config.disentangled is not None:
+            one = config.disentangled
+            self.disentangled = DisentangledDistances(
+                config.num_heads,
+                config.key_dim,
+                one.buckets,
+                one.max_distance,
+                dtype=self.dtype_policy,
+                name="disentangled",
+            )
         self.segments: RelativeSegments | None = None
         if config.relative_segments:
             self.segments = RelativeSegments(
@@ -88,6 +100,8 @@ class MultiHeadAttention(Configured):
             self.distances.build(query_shape)
         if self.segments is not None:
             self.segments.build()
+        if self.disentangled is not None:
+            self.disentangled.build()
         self.score_vectors = None
         if self.config.additive:
             shape = self.config.num_heads, self.config.key_dim
@@ -218,6 +232,8 @@ class MultiHeadAttention(Configured):
         further = None
         if self.segments is not None and differs is not None:
             further = self.segments(queries, differs) * scale
+        if self.disentangled is not None:
+            further = _with(further, self.disentangled(queries, keys) * scale)
         if self.distances is not None:
             queries, of_distances = self.distances(
                 queries, num_keys=ops.shape(keys)[2], first_place=first_place, places=places

@@ -17,11 +17,11 @@ from keras_transformer.config.stack import (
     StackConfig,
 )
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recomputation import recomputed
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.variants.configured import Configured
-from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.layers.variants.rms_norm import make_norm
 from keras_transformer.tensors import Tensor
 

@@ -40,6 +40,7 @@ from keras_transformer.pretrained.huggingface.decoders.phi import PHIS
 from keras_transformer.pretrained.huggingface.decoders.smollm import SMOLLMS
 from keras_transformer.pretrained.huggingface.decoders.stablelm import STABLELMS
 from keras_transformer.pretrained.huggingface.decoders.transfo_xl import TRANSFO_XLS
+from keras_transformer.pretrained.huggingface.encoders.deberta import DEBERTAS
 from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRAS
 from keras_transformer.pretrained.huggingface.encoders.modernbert import MODERNBERTS
 from keras_transformer.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERTS
@@ -56,6 +57,7 @@ from keras_transformer.text.tokenizer_files import load_tokenizers
 
 SINGLE_STACKS: dict[str, SingleStack] = {
     **ENCODERS,
+    **DEBERTAS,
     **ELECTRAS,
     **MODERNBERTS,
     **NOMIC_BERTS,

@@ -21,6 +21,7 @@ from keras_transformer.config import (
     RecurrenceConfig,
     StackConfig,
 )
+from keras_transformer.config.positions.disentangled import DisentangledConfig
 from tools.covering import sampled, some
 
 BLOCK = BlockOptions(
@@ -76,6 +77,9 @@ SHARED = dataclasses.replace(
 )
 ADDITIVE = dataclasses.replace(ATTENTION, additive=True)
 CAPPED = dataclasses.replace(ATTENTION, soft_cap=2.0)
+DISENTANGLED = dataclasses.replace(
+    ATTENTION, disentangled=DisentangledConfig(buckets=4, max_distance=6)
+)
 WITH_NORMS = dataclasses.replace(ATTENTION, query_key_norm=NormConfig(kind="rms_norm"))
 FEED_FORWARD = FeedForwardConfig(hidden_dim=7, activation="gelu", dropout=0.2)
 GATED = dataclasses.replace(FEED_FORWARD, gated=True, use_bias=False)
@@ -126,6 +130,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "MultiHeadAttention with norms": {"config": WITH_NORMS},
     "MultiHeadAttention capped": {"config": CAPPED},
     "MultiHeadAttention additive": {"config": ADDITIVE},
+    "MultiHeadAttention disentangled": {"config": DISENTANGLED},
     "SSRU": {"config": RecurrenceConfig(use_bias=False)},
     "LSTM": {"config": RecurrenceConfig(kind="lstm")},
     "FeedForward": {"config": FEED_FORWARD},

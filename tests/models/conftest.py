@@ -125,6 +125,7 @@ ENCODERS: list[dict[str, Any]] = [
     {"head": "tagging", "labels": CHOICES, **XLNET, "pooler": False},
     {"head": "tagging", "labels": CHOICES, **MODERN_BERT},
     {"head": "regression", **MODERN_BERT},
+    {"head": "tagging", "labels": CHOICES, **NO_POSITIONS, "disentangled_buckets": 4},
     {"head": "masked_lm", **XLNET, "query_stream": True, "special_ids": SpecialIds(mask=4)},
     {"head": "masked_lm", **MODERN, **NO_POSITIONS, "num_token_types": 0, "embedding_norm": False},
 ]

@@ -25,6 +25,8 @@ ENCODERS = (
     "albert_classes",
     "bert",
     "bert_classes",
+    "deberta",
+    "deberta_classes",
     "distilbert",
     "distilbert_classes",
     "electra",

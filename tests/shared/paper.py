@@ -134,6 +134,8 @@ class Paper:
             own_bias, further = 0.0 if bias is None else bias[head], 0.0
             if layer.distances is not None:
                 further = cls.distance_scores(layer, head, q, k)
+            if layer.disentangled is not None:
+                further = further + cls.disentangled_scores(layer, head, q, k)
             if layer.config.additive:
                 scores = cls.additive_scores(q, k, np.asarray(layer.score_vectors)[head])
                 weights = cls.softmax(
@@ -166,6 +168,27 @@ class Paper:
             for j, key in enumerate(k):
                 projected = cls.sinusoid(i - j, len(kernel)) @ kernel
                 scores[i, j] = query @ projected + u @ key + v @ projected
+        return scores / (math.sqrt(layer.config.key_dim) if layer.config.scale else 1)
+
+    @staticmethod
+    def disentangled_scores(layer: Any, head: int, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+        """He et al. 2021, equation 4: content to position and position to content, (T, S)."""
+        made = layer.disentangled
+        keys, queries = (
+            np.asarray(vectors, np.float64)[:, head]
+            for vectors in (made.distance_keys, made.distance_queries)
+        )
+        middle, most = made.buckets // 2, made.max_distance
+        scores = np.empty((len(q), len(k)))
+        for i, query in enumerate(q):
+            for j, key in enumerate(k):
+                size, sign = abs(i - j), 1 if i > j else -1
+                bucket = size
+                if size > middle:
+                    share = math.log(size / middle) / math.log((most - 1) / middle)
+                    bucket = math.ceil(share * (middle - 1)) + middle
+                row = max(0, min(made.buckets + sign * bucket, 2 * made.buckets - 1))
+                scores[i, j] = query @ keys[row] + key @ queries[row]
         return scores / (math.sqrt(layer.config.key_dim) if layer.config.scale else 1)
 
     @staticmethod

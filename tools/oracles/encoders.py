@@ -1,5 +1,6 @@
 """Makes tiny encoders that followed BERT, with their tokenizers; one function for each family."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,39 @@ def make_nomic_bert(head: str, texts: list[str]) -> Made:
     return getattr(transformers, f"NomicBertFor{head}")(config), tokenizer
 
 
+def make_deberta(head: str, texts: list[str]) -> Made:
+    """Makes a DeBERTa: with v3's shared projections and head, or with v2's own of each layer."""
+    tokenizer = transformers.DebertaV2Tokenizer(vocab=deberta_pieces(texts))
+    is_v3 = head == "MaskedLM"
+    config = transformers.DebertaV2Config(
+        vocab_size=len(tokenizer),
+        **SIZES,
+        num_labels=3,
+        relative_attention=True,
+        pos_att_type="p2c|c2p",
+        position_buckets=6,
+        max_relative_positions=-1 if is_v3 else 20,
+        position_biased_input=not is_v3,
+        share_att_key=is_v3,
+        norm_rel_ebd="layer_norm" if is_v3 else "none",
+        type_vocab_size=0 if is_v3 else 2,
+        legacy=not is_v3,
+    )
+    return getattr(transformers, f"DebertaV2For{head}")(config), tokenizer
+
+
+def deberta_pieces(texts: list[str]) -> list[tuple[str, float]]:
+    """Trains DeBERTa's kind of vocabulary: unigrams behind BERT's special tokens."""
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    made = Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=PIECES, special_tokens=special, unk_token="[UNK]", show_progress=False
+    )
+    made.train_from_iterator(texts, trainer)
+    return [*map(tuple, json.loads(made.to_str())["model"]["vocab"]), ("[MASK]", 0.0)]
+
+
 def modernbert_bytes(texts: list[str]) -> Any:
     """Trains ModernBERT's kind of vocabulary: pieces of bytes, several spaces as one of their own,
     and BERT's special tokens behind them.
@@ -94,6 +128,7 @@ def modernbert_bytes(texts: list[str]) -> Any:
 _FAMILIES: dict[str, Callable[[str, list[str]], Made]] = {
     "modernbert": make_modernbert,
     "electra": make_electra,
+    "deberta": make_deberta,
     "nomic_bert": make_nomic_bert,
 }
 # A directory's name → what makes its model and its tokenizer of texts.

@@ -9,9 +9,9 @@ from keras_transformer.config.stack import RecurrenceConfig
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache, DecoderBlock, check_source
 from keras_transformer.layers.decoder.memory import Memory
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 from keras_transformer.layers.masks import attention_mask
 from keras_transformer.layers.stack import Stack
-from keras_transformer.layers.variants.relative_bias import RelativeBias
 from keras_transformer.tensors import Tensor
 
 

@@ -230,7 +230,8 @@ def encoder_table(model: Any, tensors: Tensors, names: Names) -> Iterator[Entry]
     embeddings = model.embeddings
     here = f"{body}embeddings."
     yield Entry(embeddings.tokens.matrix, f"{here}word_embeddings.weight")
-    yield Entry(embeddings.positions.matrix, f"{here}position_embeddings.weight")
+    if embeddings.positions is not None:
+        yield Entry(embeddings.positions.matrix, f"{here}position_embeddings.weight")
     if embeddings.token_types is not None:
         yield Entry(embeddings.token_types.matrix, f"{here}token_type_embeddings.weight")
     yield from norm(embeddings.layer_norm, f"{here}LayerNorm")

@@ -149,17 +149,21 @@ def read_decoder(values: Mapping[str, Any]) -> PieceDecoder:
     raise ValueError(
         f"its model is {model!r} with the decoder {decoder.get('type')!r}, and what can be read is "
         "BPE with ByteLevel, WordPiece or WordLevel with WordPiece, and Unigram with Metaspace "
-        "behind a WhitespaceSplit: of another vocabulary that is SentencePiece's, give the .model "
-        "file."
+        "behind a WhitespaceSplit, or DeBERTa's: of another vocabulary that is SentencePiece's, "
+        "give the .model file."
     )
 
 
 def _splits_at_spaces(values: Mapping[str, Any]) -> bool:
     """Whether white space only divides words, each of which begins with one space."""
-    step = values.get("pre_tokenizer") or {}
-    first, *others = step.get("pretokenizers") or [step]
-    schemes = [one.get("prepend_scheme") for one in others if one.get("type") == "Metaspace"]
-    return first.get("type") == "WhitespaceSplit" and schemes == ["always"]
+    step, normalizer = (values.get(name) or {} for name in ("pre_tokenizer", "normalizer"))
+    parts = step.get("pretokenizers") or [step]
+    schemes = [one.get("prepend_scheme") for one in parts if one.get("type") == "Metaspace"]
+    patterns = [one.get("pattern") or {} for one in normalizer.get("normalizers") or [normalizer]]
+    # DeBERTa's texts have one space for several before they are split.
+    joins = any(str(one.get("Regex")).startswith(r"\s{2,}") for one in patterns)
+    splits = parts[0].get("type") == "WhitespaceSplit" or (joins and len(parts) == 1)
+    return splits and schemes == ["always"]
 
 
 def byte_characters() -> dict[int, str]:

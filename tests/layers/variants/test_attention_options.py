@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import AttentionConfig, BlockOptions, NormConfig, RotaryConfig
+from keras_transformer.config.positions.disentangled import DisentangledConfig
 from keras_transformer.layers import MultiHeadAttention
 
 OPTIONS: list[dict[str, Any]] = [
@@ -41,6 +42,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"relative_sinusoids": True},
     {"num_key_value_heads": 2, "scale": False, "value_dim": 3, "relative_sinusoids": True},
     {"soft_cap": 0.5, "relative_sinusoids": True},
+    {"disentangled": DisentangledConfig(buckets=4, max_distance=5)},
+    {"disentangled": DisentangledConfig(buckets=8, max_distance=20), "value_dim": 3, "window": 4},
 ]
 every_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 

@@ -1,11 +1,14 @@
-"""Distances as sinusoids (Dai et al. 2019, section 3.3 and appendix B) and relative segments (Yang
-et al. 2019, section 2.5): what they add to the scores of attention.
+"""Distances as sinusoids (Dai et al. 2019, section 3.3 and appendix B) or by vectors (He et al.
+2021), and relative segments (Yang et al. 2019, section 2.5): what they add to scores of attention.
 """
+
+from typing import Any
 
 import numpy as np
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.config.positions.disentangled import DisentangledConfig
 from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.readers import TOKEN_TYPES
@@ -14,15 +17,21 @@ from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: {"relative_sinusoids", "farthest_distance", "relative_segments"},
-    EncoderConfig: {"relative_segments"},
+    AttentionConfig: {
+        "relative_sinusoids",
+        "farthest_distance",
+        "relative_segments",
+        "disentangled",
+    },
+    DisentangledConfig: {"buckets", "max_distance"},
+    EncoderConfig: {"relative_segments", "disentangled_buckets"},
     # What is remembered is what caches hold; how far it reaches is a window.
     DecoderConfig: {"memory_length"},
 }
 
 
 def by_distance(
-    graph: GraphBuilder, attention: MultiHeadAttention, query: str, ids: str | None
+    graph: GraphBuilder, attention: MultiHeadAttention, query: str, key: str, ids: str | None
 ) -> tuple[str, str | None]:
     """Returns queries for the keys, and what distances and segments add to scores, before any cap.
 
@@ -30,6 +39,7 @@ def by_distance(
         graph: The graph.
         attention: The layer.
         query: `(batch, heads, queries, key_dim)`, already scaled.
+        key: `(batch, heads, keys, key_dim)`.
         ids: A value `(batch, length)` of whole sequences; None for one query at the place `step`,
             with all places of the caches as keys.
 
@@ -37,6 +47,9 @@ def by_distance(
         Queries, and scores `(batch, heads, queries, keys)`; the query and None without either.
     """
     layer, further = attention.distances, _of_segments(graph, attention, query)
+    if attention.disentangled is not None and ids is not None:
+        found = _disentangled(graph, attention, query, key, ids)
+        further = found if further is None else graph.op("Add", further, found)
     if layer is None:
         return query, further
     scale = _scale(attention)
@@ -80,6 +93,35 @@ def _of_segments(graph: GraphBuilder, attention: MultiHeadAttention, query: str)
     return graph.op("Where", graph.shared("same segment", equal), same, other)
 
 
+def _disentangled(
+    graph: GraphBuilder, attention: MultiHeadAttention, query: str, key: str, ids: str
+) -> str:
+    """Returns the scores of distances by their vectors, of whole sequences."""
+    layer: Any = attention.disentangled
+    most = layer.max_distance
+
+    def rows() -> tuple[str, str]:
+        """Returns the rows of all distances, from the largest and from the smallest on."""
+        distances = _distances(graph, ids, most)
+        signs = (distances, graph.op("Neg", distances))
+        places = (graph.op("Add", one, np.int64(most)) for one in signs)
+        first, last = (graph.op("Gather", layer.rows.astype(np.int64), one) for one in places)
+        return first, last
+
+    def compared(states: str, vectors: np.ndarray, places: str) -> str:
+        found = graph.op("Gather", np.ascontiguousarray(vectors), places, axis=2)  # [H, K, D]
+        return _by_key(graph, attention, graph.op("MatMul", states, found), ids)
+
+    first, last = graph.shared(("rows", ids, layer.buckets, most), rows)
+    asked, answered = (
+        weight_array(one).transpose(1, 2, 0)
+        for one in (layer.distance_keys, layer.distance_queries)
+    )
+    of_keys = compared(query, asked, first)
+    of_queries = compared(key, answered * _scale(attention), last)
+    return graph.op("Add", of_keys, graph.op("Transpose", of_queries, perm=[0, 1, 3, 2]))
+
+
 def _distances(graph: GraphBuilder, ids: str | None, farthest: int | None) -> str:
     """Returns distances, int64: of sequences of T tokens all from T - 1 to 1 - T, of one query
     those to the places of a cache; none beyond the farthest, if there is one.
@@ -101,7 +143,7 @@ def _all_distances(graph: GraphBuilder, ids: str | None) -> str:
 
 
 def _by_key(graph: GraphBuilder, attention: MultiHeadAttention, scores: str, ids: str) -> str:
-    """Moves rows to where their own distances begin, as `layers.variants.relative_sinusoids` does.
+    """Moves rows to where their own distances begin, as `layers.distances.relative_sinusoids` does.
 
     `(batch, heads, T, 2 T - 1)` → `(batch, heads, T, T)`.
     """

@@ -45,8 +45,9 @@ def is_grouped(attention: MultiHeadAttention) -> bool:
 
 
 def _adds_scores(attention: MultiHeadAttention) -> bool:
-    """Whether scores read distances or segments by the queries."""
-    return attention.distances is not None or attention.segments is not None
+    """Whether scores read distances or segments by queries or keys."""
+    parts = attention.distances, attention.segments, attention.disentangled
+    return any(one is not None for one in parts)
 
 
 def fits_fused(attention: MultiHeadAttention) -> bool:

@@ -13,7 +13,7 @@ from keras_transformer.export.onnx.layers.attention.kinds import MASKED
 from keras_transformer.export.onnx.layers.embedding import places_of_rows, places_up_to
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.variants.relative_bias import RelativeBias
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: {"relative_bias", "window"},

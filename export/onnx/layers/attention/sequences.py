@@ -26,7 +26,7 @@ from keras_transformer.export.onnx.layers.linear import Linear, own_projection, 
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.variants.relative_bias import RelativeBias
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 
 
 def sequence_attention(
@@ -60,7 +60,7 @@ def sequence_attention(
     def attended(projected: str) -> str:
         if not fits_fused(attention):
             query, *others = split_heads(graph, attention, projected, ids)
-            query, further = by_distance(graph, attention, query, ids)
+            query, further = by_distance(graph, attention, query, others[0], ids)
             hidden = later_places(graph, ids) if mask is None else hidden_keys(graph, mask)
             hidden = with_bias(graph, hidden, bias)
             return attend(graph, attention, query, *others, hidden, further)[0]
@@ -112,7 +112,7 @@ def prefill_attention(
             part = _behind(graph, part, buffer)
             graph.output(name, _filled(graph, part, buffer))
             seen.append(part)
-        query, further = by_distance(graph, attention, query, ids)
+        query, further = by_distance(graph, attention, query, seen[0], ids)
         hidden = with_bias(graph, later_places(graph, ids), bias)
         return attend(graph, attention, query, *seen, hidden, further)[0]
 

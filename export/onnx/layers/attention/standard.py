@@ -12,7 +12,7 @@ from keras_transformer.export.onnx.layers.attention.relative import step_bias, w
 from keras_transformer.export.onnx.layers.attention.split import HEADS_FIRST, split_heads
 from keras_transformer.export.onnx.layers.embedding import places_of_rows, places_up_to
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.variants.relative_bias import RelativeBias
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 
 
 def attend(
@@ -103,7 +103,7 @@ def attend_cache(
         seen.append(graph.op("Where", here, part, buffer))
     keys, values = seen
     bias = step_bias(graph, attention, relative, whole_cache=True)
-    query, further = by_distance(graph, attention, query, None)
+    query, further = by_distance(graph, attention, query, keys, None)
     return attend(graph, attention, query, keys, values, with_bias(graph, later, bias), further)[0]
 
 

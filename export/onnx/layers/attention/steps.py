@@ -21,7 +21,7 @@ from keras_transformer.export.onnx.layers.attention.standard import attend_cache
 from keras_transformer.export.onnx.layers.linear import Linear, own_projection, query_projection
 from keras_transformer.export.onnx.layers.stack import Parts
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.variants.relative_bias import RelativeBias
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 
 
 def cached_attention(

@@ -19,7 +19,7 @@ from keras_transformer.export.onnx.layers.attention.relative import (
     with_bias,
 )
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.variants.relative_bias import RelativeBias
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 
 HEADS = 3
 PLAIN = MultiHeadAttention(AttentionConfig(num_heads=HEADS, key_dim=2))

@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.config import AttentionConfig
 from keras_transformer.layers import MultiHeadAttention
-from keras_transformer.layers.variants.relative_segments import RelativeSegments
+from keras_transformer.layers.distances.relative_segments import RelativeSegments
 
 
 def test_scores_are_those_of_the_paper(randomize) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.config import AttentionConfig, RotaryConfig
 from keras_transformer.layers import MultiHeadAttention
-from keras_transformer.layers.variants.relative_sinusoids import RelativeSinusoids
+from keras_transformer.layers.distances.relative_sinusoids import RelativeSinusoids
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.layers.variants.relative_bias import RelativeBias, distance_buckets
+from keras_transformer.layers.distances.relative_bias import RelativeBias, distance_buckets
 
 SIZES = [(32, 128), (8, 6), (4, 5), (10, 40), (64, 1000)]
 

@@ -94,7 +94,7 @@ class RelativeSinusoids(Composite):
         keys = ops.broadcast_to(keys, (ops.shape(queries)[0], *ops.shape(keys)))
         scores = ops.matmul(position, keys)  # [B, H, T, T + S - 1]
         if places is None:
-            return content, _by_key(scores, num_keys)
+            return content, by_key(scores, num_keys)
         # Of the query at place p the distances begin num_keys - 1 - p columns behind the largest.
         columns = num_keys - 1 - places[:, :, None] + ops.arange(num_keys, dtype="int32")
         heads = ops.broadcast_to(columns[:, None], (*ops.shape(scores)[:3], num_keys))
@@ -106,7 +106,7 @@ class RelativeSinusoids(Composite):
         return {**super().get_config(), **sizes, "farthest": self.farthest}
 
 
-def _by_key(scores: Tensor, num_keys: Tensor | int) -> Tensor:
+def by_key(scores: Tensor, num_keys: Tensor | int) -> Tensor:
     """Moves row i of T rows to the left by T - 1 - i, to where its own distances begin.
 
     With a column more before them, rows that are read as if they had a column less than that are

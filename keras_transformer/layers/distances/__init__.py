@@ -1,0 +1,1 @@
+"""What the distance between a query and a key, or their segments, add to their score."""
