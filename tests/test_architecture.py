@@ -82,6 +82,7 @@ SHARED = {
     "keras_transformer.text.letterless",
     "keras_transformer.text.sentences",
     "keras_transformer.text.subwords.accelerators",
+    "keras_transformer.text.subwords.attributes",
     "keras_transformer.text.subwords.slots",
     "keras_transformer.text.subwords.interface",
     "keras_transformer.text.subwords.opening",

@@ -12,6 +12,7 @@ from keras_transformer.markup.lifting import with_profile
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
 from keras_transformer.search.named_ids import PrefixError
+from keras_transformer.text.subwords.attributes import without_values
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.translator import TextTranslator
 
@@ -158,5 +159,8 @@ def lacks(text: str, translation: str, profile: Profile) -> bool:
         >>> lacks("Delete %s?", "%s löschen?", "printf"), lacks("%d files", "Dateien", "auto")
         (False, True)
     """
-    sides = [Counter(one.text for one in find_spans(own, profile)) for own in (text, translation)]
+    sides = [
+        Counter(without_values(one.text) for one in find_spans(own, profile))
+        for own in (text, translation)
+    ]
     return sides[0] != sides[1]

@@ -12,6 +12,7 @@ from keras_transformer.config.checks import check_choice
 from keras_transformer.markup.lifting import with_profile
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.spans import find_spans
+from keras_transformer.text.subwords.attributes import Attribute
 from keras_transformer.text.subwords.slots import (
     Lift,
     Lifted,
@@ -40,6 +41,7 @@ class WholeText:
     accelerators: str = ""
     needs_alignment: bool = False
     required: Required = ()
+    attributes: Sequence[Attribute] = ()
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns the translation."""

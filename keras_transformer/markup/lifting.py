@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -19,8 +19,9 @@ from keras_transformer.markup.profiles import (
     kind_of,
     pattern_of,
 )
-from keras_transformer.markup.spans import Span, around, find_spans
+from keras_transformer.markup.spans import Span, around, find_spans, read_attributes
 from keras_transformer.markup.terms import Glossary
+from keras_transformer.text.subwords.attributes import Attribute
 from keras_transformer.text.subwords.slots import SLOTS, Lift, Lifted, Required, TokenAlignment
 from keras_transformer.text.training_text import TrainingText
 
@@ -33,7 +34,7 @@ _STRAY = "\0"
 _ENDS_IN_WORD = re.compile(rf"{_WORD.pattern}\Z")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class LiftedText:
     """The `Lifted` of one text.
 
@@ -44,6 +45,7 @@ class LiftedText:
         gaps: The text before each span that has a slot and behind the last one.
         accelerators: The characters that may mark a keyboard accelerator.
         pattern: What finds spans.
+        attributes: The attributes of its tags that are translated apart.
     """
 
     text: str
@@ -52,6 +54,7 @@ class LiftedText:
     gaps: Sequence[str]
     accelerators: str
     pattern: re.Pattern[str]
+    attributes: Sequence[Attribute] = ()
     needs_alignment = False
     required: Required = ()
 
@@ -113,6 +116,7 @@ class LiftedText:
         others = all(translation.count(text) >= count for text, count in more.items())
         return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
 
+    @lru_cache(maxsize=8)  # noqa: B019  Few are kept, and only for who asks for both parts.
     def _without_strays(self, translation: str) -> str:
         """Returns a translation without the tags and placeholders that `text` has not as text."""
         left = self._as_text.copy()
@@ -186,7 +190,8 @@ def lift(
     slots = [*SLOTS[: len(spans)], ""]
     lifted = "".join(gap + slot for gap, slot in zip(gaps, slots, strict=True))
     marks, pattern = ACCELERATORS.get(profile, ""), pattern_of(profile, tuple(own))
-    return LiftedText(lifted, spans, more, gaps, marks, pattern)
+    attributes = read_attributes(found, profile)
+    return LiftedText(lifted, spans, more, gaps, marks, pattern, attributes)
 
 
 def lifter(

@@ -53,10 +53,10 @@ def _without_accelerators(
     if not any(mark in source for mark in ACCELERATORS.get(profile, "")):
         return source, target
     lifts = partial(lift, profile=profile, own=own)
-    hidden, spans, accelerator = taken_out(source, lifts)
+    hidden, spans, accelerator, _ = taken_out(source, lifts)
     if accelerator is None:
         return source, target
-    of_target, spans_of_target, _ = taken_out(target, lifts, is_label=True)
+    of_target, spans_of_target, *_ = taken_out(target, lifts, is_label=True)
     return "".join(unmasked([hidden], spans)), "".join(unmasked([of_target], spans_of_target))
 
 

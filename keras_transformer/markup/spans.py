@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_transformer.markup.profiles import PART, TERM, Profile, kind_of, pattern_of
+from keras_transformer.markup.profiles import PART, TAG, TERM, Profile, kind_of, pattern_of
 from keras_transformer.markup.terms import Glossary
+from keras_transformer.text.subwords.attributes import Attribute, attributes_of
 
 
 class Span(NamedTuple):
@@ -62,6 +63,14 @@ def find_spans(
         if found[0]:
             spans.append(Span(found[0], kind, found.start(), written))
     return spans
+
+
+def read_attributes(spans: Sequence[Span], profile: Profile) -> list[Attribute]:
+    """Returns the attributes of tags that people read, where a profile is one of pages."""
+    if profile != "html":
+        return []
+    tags = (one for one in spans if one.kind == TAG and "=" in one.text)
+    return [attribute for one in tags for attribute in attributes_of(one.text, one.start)]
 
 
 def around(text: str, spans: Sequence[Span]) -> list[str]:

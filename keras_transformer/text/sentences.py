@@ -23,6 +23,7 @@ from keras_transformer.text.letterless import (
     without_unknown,
 )
 from keras_transformer.text.subwords.accelerators import Accelerator
+from keras_transformer.text.subwords.attributes import Attribute, with_values
 from keras_transformer.text.subwords.slots import (
     TERM_MARKS,
     AlignedPart,
@@ -63,7 +64,7 @@ class Passage:
 
     Attributes:
         sources: What is translated, without surrounding space; one that is empty if the text has
-            nothing to translate.
+            nothing to translate; behind them what is translated of attributes.
         gaps: What stands before each of them and after the last one: space, line breaks, and what
             goes around the model.
         lead: What stood before all that and is no text, such as the tag of a language.
@@ -74,6 +75,8 @@ class Passage:
             its translation. None if none do.
         lift: Lifts out of each source the spans that its translation keeps; None for none.
         accelerator: The keyboard accelerator that was taken out of the text; None if it has none.
+        attributes: The attributes whose values are the last sources.
+        known: A source of which is known what `lift` makes of it.
     """
 
     sources: tuple[str, ...]
@@ -83,14 +86,26 @@ class Passage:
     unknown_letters: UnknownLetters | None = field(default=None, compare=False, repr=False)
     lift: Lift | None = field(default=None, compare=False, repr=False)
     accelerator: Accelerator | None = None
+    attributes: tuple[Attribute, ...] = ()
+    known: tuple[str, Lifted] | None = field(default=None, compare=False, repr=False)
 
     @property
     def starts(self) -> list[int]:
         """Where each source begins in the text, in characters."""
-        sizes = [len(gap) + len(one) for gap, one in zip(self.gaps, self.sources, strict=False)]
+        own = self.sources[: len(self.sources) - len(self.attributes)]
+        sizes = [len(gap) + len(one) for gap, one in zip(self.gaps, own, strict=False)]
         behind = itertools.accumulate(sizes)
         lead = len(self.lead)
-        return [lead + end - len(one) for end, one in zip(behind, self.sources, strict=True)]
+        starts = [lead + end - len(one) for end, one in zip(behind, own, strict=True)]
+        return [*starts, *(lead + one.place for one in self.attributes)]
+
+    def without_attributes(self) -> "Passage":
+        """Returns the text whose attributes stay as they are."""
+        if not self.attributes:
+            return self
+        count = len(self.sources) - len(self.attributes)
+        sources, gaps = self.sources[:count], self.gaps[: count + 1]
+        return replace(self, sources=sources, gaps=gaps, attributes=())
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -138,7 +153,10 @@ class Passage:
 
     @cached_property
     def _lifted(self) -> list[Lifted]:
-        return [] if self.lift is None else list(map(self.lift, self.sources))
+        if self.lift is None:
+            return []
+        text, lifted = self.known or ("", None)
+        return [lifted if lifted and one == text else self.lift(one) for one in self.sources]
 
     @property
     def _read(self) -> Sequence[str]:
@@ -183,18 +201,23 @@ class Passage:
         lift: Lift | None = None,
     ) -> "Passage":
         """Returns a text as one part, without what goes around the model."""
-        hidden, spans, accelerator = taken_out(text, lift)
+        hidden, spans, accelerator, lifted = taken_out(text, lift)
         start, end = core_of(hidden, carried, language=language) if carried else (0, len(hidden))
         parts = [hidden[:start], hidden[start:end], hidden[end:]]
         before, source, behind = unmasked(parts, spans) if spans else parts
         moves = "symbols" in carried
         gaps = before, behind
-        return cls((source,), gaps, moves_pictures=moves, lift=lift, accelerator=accelerator)
+        known = (text, lifted) if lifted else None
+        return cls(
+            (source,), gaps, moves_pictures=moves, lift=lift, accelerator=accelerator, known=known
+        )
 
     def bare(self, translation: str) -> str:
         """Returns a translation of the whole text, or how it begins, without what goes around the
         model, and with slots in place of the first part's spans.
         """
+        if self.attributes:
+            return self.without_attributes().bare(translation)
         before, behind = self.layout[0], self.layout[-1]
         translation = translation.removeprefix(before) if before.strip() else translation
         translation = translation.removesuffix(behind) if behind.strip() else translation
@@ -209,6 +232,11 @@ class Passage:
         Raises:
             ValueError: There are not as many translations as parts.
         """
+        if self.attributes:
+            own = len(self.sources) - len(self.attributes)
+            text = self.without_attributes().join(translations[:own])
+            values = [self._value(*one) for one in enumerate(translations)][own:]
+            return with_values(text, self.attributes, values)
         translations = [self.put_back(place, one) for place, one in enumerate(translations)]
         gaps = self.gaps_between(translations)
         text = gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))
@@ -216,6 +244,10 @@ class Passage:
             return text
         hidden, spans = masked(text, self.lift)
         return "".join(unmasked([self.accelerator.put_into(hidden)], spans))
+
+    def _value(self, place: int, translation: str) -> str:
+        before, _, behind = self._moved[place]
+        return self.put_back(place, before + translation + behind)
 
     def gaps_between(self, translations: Sequence[str]) -> list[str]:
         """Returns what stands before each translation and after the last one; see `gap_before`.
@@ -290,9 +322,11 @@ def split_passage(
     Raises:
         TooManyPartsError: The text has more than `most_parts`; raised as soon as they are found.
     """
-    text, spans, accelerator = taken_out(text, lift)
+    whole = text
+    text, spans, accelerator, lifted = taken_out(text, lift)
+    attributes = _attributes(lifted, lengths_of, most_tokens)
     pieces: list[tuple[str, bool]] = []
-    parts = 0
+    parts = len(attributes)
     halved_to = None
     for line in _lines(text):
         for is_text, run in itertools.groupby(_carved(line, carried, language), lambda one: one[1]):
@@ -312,7 +346,29 @@ def split_passage(
     if spans:
         texts = unmasked([piece for piece, _ in pieces], spans)
         pieces = [(piece, is_text) for piece, (_, is_text) in zip(texts, pieces, strict=True)]
-    return replace(_passage(pieces, carried), lift=lift, accelerator=accelerator)
+    found = _passage(pieces, carried)
+    return replace(
+        found,
+        sources=(*found.sources, *(one.value for one in attributes)),
+        gaps=(*found.gaps, *("" for _ in attributes)),
+        lift=lift,
+        accelerator=accelerator,
+        attributes=attributes,
+        known=(whole, lifted) if lifted else None,
+    )
+
+
+def _attributes(
+    lifted: Lifted | None,
+    lengths_of: Callable[[Sequence[str]], Sequence[int]],
+    most_tokens: int | None,
+) -> tuple[Attribute, ...]:
+    """Returns the attributes of a text that are no longer than a part may be."""
+    found = lifted.attributes if lifted else ()
+    if not found or most_tokens is None:
+        return tuple(found)
+    lengths = lengths_of([one.value for one in found])
+    return tuple(one for one, length in zip(found, lengths, strict=True) if length <= most_tokens)
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:

@@ -232,6 +232,8 @@ class SentenceTranslator:
             dataclasses.replace(split(joined(one.text)), lead=one.tag, unknown_letters=unknown)
             for one in tagged
         ]
+        if options.get("require") or options.get("return_attention"):
+            passages = [one.without_attributes() for one in passages]
         if options.get("require"):
             _check_whole(passages)
         parts = [passage.lead + part for passage in passages for part in passage.parts]

@@ -36,6 +36,7 @@ SHARED = (
     "markup.nesting",
     "markup.placeholders", "markup.profiles", "markup.spans", "markup.tags", "markup.terms",
     "text.subwords.accelerators",
+    "text.subwords.attributes",
     "text.subwords.slots",
     "config.text_vectors", "control_groups", "cores", "messages", "path_kinds", "suggestions",
     "telemetry", "search.distinct", "search.keywords", "search.memory", "search.stops",

@@ -234,3 +234,11 @@ def test_sentences_of_the_demo_stay_whole() -> None:
 def test_sentences_of_multi30k_stay_whole(split: str) -> None:
     lines = gzip.open(MULTI30K / f"{split}.en.gz", "rt", encoding="utf-8").read().splitlines()
     assert all(split_passage(line, words).parts == (line.strip(),) for line in lines)
+
+
+def test_a_text_of_one_part_is_lifted_once() -> None:
+    read: list[str] = []
+    passage = split_passage(
+        "Delete %s?", words, lift=lambda text: (read.append(text), lift(text))[1]
+    )
+    assert passage.parts != ("Delete %s?",) and read == ["Delete %s?"]

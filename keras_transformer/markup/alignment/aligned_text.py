@@ -15,8 +15,9 @@ from keras_transformer.markup.alignment.placing import Placing, items_of
 from keras_transformer.markup.alignment.spacing import Spacing
 from keras_transformer.markup.nesting import arguments, partners
 from keras_transformer.markup.profiles import ACCELERATORS, BREAK, TAG, Profile
-from keras_transformer.markup.spans import Span, around, find_spans
+from keras_transformer.markup.spans import Span, around, find_spans, read_attributes
 from keras_transformer.markup.tags import ENTITIES, TAGS, parts_words
+from keras_transformer.text.subwords.attributes import Attribute
 from keras_transformer.text.subwords.slots import Required, TokenAlignment
 
 _ANY_TAG = re.compile(TAGS, re.DOTALL)
@@ -35,6 +36,7 @@ class AlignedText:
         read: Where each span begins and ends in `text`: at one place if it stands for no word.
         gaps: The text before each span and behind the last one.
         accelerators: The characters that may mark a keyboard accelerator.
+        attributes: The attributes of its tags that are translated apart.
     """
 
     text: str
@@ -42,6 +44,7 @@ class AlignedText:
     read: Sequence[tuple[int, int]]
     gaps: Sequence[str]
     accelerators: str = ""
+    attributes: Sequence[Attribute] = ()
     needs_alignment = True
     required: Required = ()
 
@@ -156,7 +159,8 @@ def lift_aligned(text: str, profile: Profile) -> AlignedText:
     if places and places[-1] == (len(read), len(read)):
         read = read.rstrip()
         places = [(min(start, len(read)), min(end, len(read))) for start, end in places]
-    return AlignedText(read, spans, places, gaps, ACCELERATORS.get(profile, ""))
+    marks, attributes = ACCELERATORS.get(profile, ""), read_attributes(spans, profile)
+    return AlignedText(read, spans, places, gaps, marks, attributes)
 
 
 def read_as(span: Span) -> str:

@@ -161,7 +161,7 @@ class RowReader:
         self._readers: dict[str, Callable[[Arrays], Request]] = {
             DEFAULT_SIGNATURE: self._texts,
             "translate_n_best": self._texts_with_options,
-            "translate_sentences": self._texts,
+            "translate_sentences": self._sentences,
             "encode": self._whole_texts,
             "score": self._pairs,
             "translate_ids": self._ids,
@@ -190,7 +190,8 @@ class RowReader:
         search = self._search
         options = (target_prefix.encode(), search.max_length, search.length_penalty)
         source, target = (code.encode() for code in languages)
-        return self._parts([text.encode()], [options], [(source, target)])
+        # A stream has sent a tag before its attributes are translated.
+        return self._parts([text.encode()], [options], [(source, target)], attributes=False)
 
     def read_texts(
         self,
@@ -224,6 +225,11 @@ class RowReader:
     def _texts(self, inputs: Arrays) -> Request:
         search, texts = self._search, inputs["text"].tolist()
         return self._parts(texts, [(b"", search.max_length, search.length_penalty)] * len(texts))
+
+    def _sentences(self, inputs: Arrays) -> Request:
+        search, texts = self._search, inputs["text"].tolist()
+        options = [(b"", search.max_length, search.length_penalty)] * len(texts)
+        return self._parts(texts, options, attributes=False)
 
     def _texts_with_options(self, inputs: Arrays) -> Request:
         texts = inputs["text"].tolist()
@@ -279,6 +285,7 @@ class RowReader:
         languages: Sequence[tuple[bytes, bytes]] | None = None,
         own: Sequence[Own] | None = None,
         lifts: Sequence[Lift | None] | None = None,
+        attributes: bool = True,
     ) -> Request:
         """Returns the parts of all texts; a prefix begins a text's first one."""
         tagged, begins = self._untagged(texts, languages)
@@ -286,6 +293,12 @@ class RowReader:
         passages = [
             self._take_apart(number, one, lift)
             for number, (one, lift) in enumerate(zip(tagged, lifts, strict=True))
+        ]
+        passages = [
+            one
+            if attributes and not (own and dict(own[number]).get(REQUIRE.name))
+            else one.without_attributes()
+            for number, one in enumerate(passages)
         ]
         parts = [part.encode(*ANY_BYTES) for passage in passages for part in passage.parts]
         sources = self._source(parts)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.text.subwords.accelerators import Accelerator, without_accelerator
+from keras_transformer.text.subwords.attributes import Attribute
 
 # More than the spans of nearly all sentences. `letterless` names their range, too.
 SLOTS = tuple(map(chr, range(0xFFF80, 0xFFF98)))
@@ -65,6 +66,10 @@ class Lifted(Protocol):
     @property
     def accelerators(self) -> str:
         """The characters that may mark a keyboard accelerator in such texts; "" for none."""
+
+    @property
+    def attributes(self) -> Sequence[Attribute]:
+        """The attributes of its tags that are translated apart."""
 
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
@@ -119,6 +124,11 @@ class Relifted:
         """The characters that may mark a keyboard accelerator."""
         return self.lifted.accelerators
 
+    @property
+    def attributes(self) -> Sequence[Attribute]:
+        """The attributes of its tags that are translated apart."""
+        return self.lifted.attributes
+
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans."""
         return self.lifted.put_back(translation, alignment)
@@ -139,10 +149,24 @@ class AlignedPart(NamedTuple):
     lifted: Lifted
 
 
-def taken_out(
-    text: str, lift: Lift | None, *, is_label: bool = False
-) -> tuple[str, list[str], Accelerator | None]:
-    """Returns a text as `masked` does, and its accelerator, which is taken out of it.
+class TakenOut(NamedTuple):
+    """A text as `masked` returns it, without its accelerator.
+
+    Attributes:
+        hidden: The text.
+        spans: Its spans.
+        accelerator: The accelerator that was taken out of it; None if it has none.
+        lifted: The text as it was, without its spans; None if nothing lifts them.
+    """
+
+    hidden: str
+    spans: list[str]
+    accelerator: Accelerator | None = None
+    lifted: Lifted | None = None
+
+
+def taken_out(text: str, lift: Lift | None, *, is_label: bool = False) -> TakenOut:
+    """Takes spans and the accelerator out of a text.
 
     Args:
         text: The text.
@@ -150,13 +174,13 @@ def taken_out(
         is_label: As for `without_accelerator`.
     """
     if lift is None:
-        return text, [], None
+        return TakenOut(text, [])
     lifted = lift(text)
     hidden, spans = _hidden(text, lifted.places)
     if not lifted.accelerators:
-        return hidden, spans, None
+        return TakenOut(hidden, spans, None, lifted)
     hidden, accelerator = without_accelerator(hidden, lifted.accelerators, is_label=is_label)
-    return hidden, spans, accelerator
+    return TakenOut(hidden, spans, accelerator, lifted)
 
 
 def masked(text: str, lift: Lift | None) -> tuple[str, list[str]]:

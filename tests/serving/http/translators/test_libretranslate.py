@@ -10,6 +10,7 @@ import requests
 
 from keras_transformer.runtime.translator import OnnxTranslator
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.by_sentence import SentenceTranslator
 
 BEAM = {"max_length": 40, "beam_size": 3, "num_hypotheses": 2}
 ASKED = {"q": "hello you", "source": "en", "target": "es"}
@@ -49,12 +50,12 @@ def test_alternatives_follow_the_best(server: Any, translator: OnnxTranslator) -
     assert answer["alternatives"] == [one.text for one in found[1:2]]
 
 
-def test_html_keeps_its_tags(server: Any, exported: Any) -> None:
-    text = 'hello <b class="a">you</b>'
+def test_html_keeps_its_tags_and_has_its_attributes_translated(server: Any, exported: Any) -> None:
+    text = 'hello <b class="a" title="the red house">you</b>'
     with OnnxTranslator(exported.path, markup="html") as translator:
-        [wanted] = translator.translate([text], **BEAM)
+        [wanted] = SentenceTranslator(translator).translate([text], **BEAM)
     answer = post(server, q=text, format="html").json()["translatedText"]
-    assert answer == wanted and '<b class="a">' in answer
+    assert answer == wanted and '<b class="a" title="' in answer and "the red house" not in answer
 
 
 def test_a_form_is_read_as_json_is(server: Any) -> None:
