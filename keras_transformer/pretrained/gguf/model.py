@@ -137,7 +137,7 @@ def read_gguf(path: Path) -> Imported:
     return Imported(
         architecture.model_type,
         variant.config(fields, tokenizer.special_ids, tensors),
-        lambda model: list(variant.table(model, tensors)),
+        lambda model: list(variant.adapt(fields, variant.table(model, tensors))),
         tensors,
         (tokenizer, tokenizer),
         unread=(*variant.unread, _RATES),

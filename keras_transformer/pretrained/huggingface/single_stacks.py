@@ -18,6 +18,7 @@ from keras_transformer.pretrained.huggingface.generation import read_decoder_sea
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentence_transformers import read_embedding
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
+from keras_transformer.pretrained.values import FileValues
 from keras_transformer.pretrained.weight_table import Entry
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -37,6 +38,9 @@ class SingleStack:
         vocabulary: Takes the directory and its fields and returns the tokenizer.
         search: Takes the directory, its fields and the special ids and returns how it searches.
         defaults: What their library takes for fields that a config lacks.
+        part: The field of a config that holds the stack's own fields, beside those of others;
+            empty if all are its own.
+        rename: Takes a tensor's name and returns that of the stack alone.
         adapt: Takes fields and the weights' entries and returns these as the config says.
     """
 
@@ -47,6 +51,8 @@ class SingleStack:
     search: Callable[[Path, Fields, SpecialIds], dict[str, Any]] = read_decoder_search
     defaults: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    part: str = ""
+    rename: Callable[[str], str] = str
     adapt: Callable[[Fields, Iterable[Entry]], Iterable[Entry]] = lambda _, entries: entries
 
 
@@ -65,8 +71,10 @@ def read_single_stack(
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
             supported.
     """
-    fields = Fields(path / "config.json", {**variant.defaults, **values})
-    tensors = open_huggingface(path)
+    file = path / "config.json"
+    own = FileValues(file, values).mapping(variant.part).values if variant.part else {}
+    fields = Fields(file, {**variant.defaults, **values, **own})
+    tensors = open_huggingface(path).renamed(variant.rename)
     empty: tuple[str, ...] = ()
     if fields.get(PACKED, None) is not None:
         tensors, empty = unpack_weights(tensors, fields.mapping(PACKED))

@@ -4,7 +4,8 @@ text, norms on both sides of each sub-layer, and soft caps; and Gemma 3 (Kamath 
 has norms of queries and keys instead of the caps.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +44,6 @@ def gemma_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> D
 
 def gemma2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Gemma 2."""
-    fields.require(query_pre_attn_scalar=fields.integer("head_dim"))
     window = {"window": fields.integer("sliding_window", least=1)}
     scores, logits = (
         None if fields.get(name, None) is None else fields.number(name)
@@ -60,11 +60,7 @@ def gemma2_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> 
 
 def gemma3_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> DecoderConfig:
     """Returns the config of a Gemma 3 of text alone."""
-    fields.require(
-        attn_logit_softcapping=None,
-        final_logit_softcapping=None,
-        query_pre_attn_scalar=fields.integer("head_dim"),
-    )
+    fields.require(attn_logit_softcapping=None, final_logit_softcapping=None)
     full, sliding = _rotary_options(fields)
     window = {"window": fields.integer("sliding_window", least=1)}
     window |= {name: one for name, one in sliding.items() if full.get(name) != one}
@@ -114,7 +110,7 @@ class _OnePlus(Entry):
     """The weight of a norm whose tensor holds what it has beyond 1."""
 
     def read(self, tensor: Array) -> Array:
-        return super().read(tensor) + np.float32(1)
+        return super().read(tensor) + np.float32(self.factor)
 
     def write(self, rows: int | None = None) -> Array:
         return super().write(rows) - np.float32(1)
@@ -125,6 +121,34 @@ def gemma_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     return llama_table(
         model, tensors, lambda layer, name: [_OnePlus(layer.gamma, f"{name}.weight")]
     )
+
+
+def scaled_queries(fields: Fields, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yields the entries of a Gemma whose scores are not divided by the root of a head's width.
+
+    The largest ones of Gemma 2 and 3 have a number of their own, for which queries make up.
+    """
+    width = fields.integer("head_dim", least=1)
+    scalar = fields.number("query_pre_attn_scalar", float(width))
+    if not scalar > 0:
+        raise ImportRefusedError(
+            f"{fields.path}: query_pre_attn_scalar must be positive, is {scalar}."
+        )
+    found = list(entries)
+    last = "self_attn.q_norm.weight"
+    if not any(entry.name.endswith(last) for entry in found):
+        last = "self_attn.q_proj.weight"
+    for entry in found:
+        is_last = entry.name.endswith(last)
+        yield replace(entry, factor=math.sqrt(width / scalar)) if is_last else entry
+
+
+def _text_name(name: str) -> str:
+    """Returns the name that a tensor has in a model of text alone."""
+    for beside in ("model.language_model.", "language_model.model.", "language_model."):
+        if name.startswith(beside):
+            return ("" if beside == "language_model." else "model.") + name.removeprefix(beside)
+    return name
 
 
 _GEMMA = replace(
@@ -139,6 +163,7 @@ _GEMMA = replace(
         "tie_word_embeddings": True,
     },
 )
+_LATER = replace(_GEMMA, adapt=scaled_queries)
 _IN_TURN = {
     **_GEMMA.defaults,
     "hidden_activation": "gelu_pytorch_tanh",
@@ -147,11 +172,25 @@ _IN_TURN = {
     "query_pre_attn_scalar": 256,
     "sliding_window": 4096,
 }
+_GEMMA3 = replace(
+    _LATER,
+    config=gemma3_config,
+    defaults={
+        **_IN_TURN,
+        "rope_local_base_freq": 10_000.0,
+        "rope_theta": 1_000_000.0,
+    },
+)
+_OF_IMAGES = tuple(
+    f"{beside}{part}."
+    for beside in ("", "model.")
+    for part in ("vision_tower", "multi_modal_projector")
+)
 # By `model_type`.
 GEMMAS = {
     "gemma": _GEMMA,
     "gemma2": replace(
-        _GEMMA,
+        _LATER,
         config=gemma2_config,
         defaults={
             **_IN_TURN,
@@ -160,13 +199,13 @@ GEMMAS = {
             "sliding_window_pattern": 2,
         },
     ),
-    "gemma3_text": replace(
-        _GEMMA,
-        config=gemma3_config,
-        defaults={
-            **_IN_TURN,
-            "rope_local_base_freq": 10_000.0,
-            "rope_theta": 1_000_000.0,
-        },
+    "gemma3_text": _GEMMA3,
+    # With images, of which nothing is read.
+    "gemma3": replace(
+        _GEMMA3,
+        defaults={**_GEMMA3.defaults, "vocab_size": 262_208},
+        part="text_config",
+        rename=_text_name,
+        unread=(*_GEMMA3.unread, *_OF_IMAGES),
     ),
 }

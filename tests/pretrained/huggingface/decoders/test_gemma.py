@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export import export_pretrained
@@ -82,7 +84,6 @@ def test_the_shortest_turn_is_repeated(kinds: list[str], period: int) -> None:
     [
         ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping: 50.0, and only None"),
         ({"final_logit_softcapping": 30.0}, "final_logit_softcapping: 30.0"),
-        ({"query_pre_attn_scalar": 168}, "query_pre_attn_scalar: 168, and only 12"),
         ({"use_bidirectional_attention": True}, "use_bidirectional_attention: True"),
         ({"layer_types": [FULL]}, "for each of the 2 blocks"),
         ({"layer_types": [FULL, "chunked_attention"]}, "chunked_attention"),
@@ -152,7 +153,6 @@ def test_caps_are_those_of_the_file_or_of_the_first_gemma_2(given: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"query_pre_attn_scalar": 144}, "query_pre_attn_scalar: 144, and only 12"),
         ({"attn_logit_softcapping": "50"}, "attn_logit_softcapping"),
         ({"attn_logit_softcapping": 0.0}, "attention_soft_cap must be positive"),
         ({"use_bidirectional_attention": True}, "use_bidirectional_attention: True"),
@@ -182,3 +182,61 @@ def test_a_gemma_2_of_other_blocks_is_not_written(
         export_pretrained(
             model, tmp_path / "out", format="huggingface", tokenizer=read.tokenizers[0]
         )
+
+
+def copied(path: Path, folder: Path, values: dict[str, Any], rename: Any = str) -> Path:
+    """Copies a fixture with another config and other names of tensors; returns the copy."""
+    shutil.copytree(folder, path, dirs_exist_ok=True)
+    (path / "config.json").write_text(json.dumps(values))
+    tensors = load_file(path / "model.safetensors")
+    images = {"vision_tower.embeddings.weight": np.ones((2, 2), np.float32)}
+    named = {rename(name): one for name, one in tensors.items()}
+    save_file({**named, **(images if rename is not str else {})}, path / "model.safetensors")
+    return path
+
+
+def values_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("folder", [FIXTURE, GEMMA_2])
+def test_queries_make_up_for_scores_that_are_divided_by_another_root(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Heads are 12 wide: scores divided by √3 are twice as large."""
+    path = copied(tmp_path, folder, {**values_of(folder), "query_pre_attn_scalar": 3})
+    own, other = (read_pretrained(one).build().decoder_stack.blocks[1] for one in (folder, path))
+    first, second = (
+        one.self_attention.query_linear.kernel
+        if folder == GEMMA_2
+        else one.self_attention.query_norm.gamma
+        for one in (own, other)
+    )
+    np.testing.assert_allclose(second, 2 * np.asarray(first), rtol=1e-6)
+    keys = (np.asarray(one.self_attention.key_linear.kernel) for one in (own, other))
+    np.testing.assert_array_equal(*keys)
+
+
+def test_a_root_of_no_number_is_refused(tmp_path: Path) -> None:
+    path = copied(tmp_path, GEMMA_2, {**values_of(GEMMA_2), "query_pre_attn_scalar": -3})
+    with pytest.raises(ImportRefusedError, match="query_pre_attn_scalar must be positive, is -3"):
+        read_pretrained(path).build()
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda name: f"language_model.{name}",
+        lambda name: name.replace("model.", "model.language_model."),
+    ],
+    ids=["language_model.model", "model.language_model"],
+)
+def test_a_model_with_images_is_read_as_its_text(rename: Any, tmp_path: Path) -> None:
+    values = {"model_type": "gemma3", "text_config": values_of(FIXTURE), "vision_config": {}}
+    found = read_pretrained(copied(tmp_path, FIXTURE, values, rename))
+    expected = read_pretrained(FIXTURE)
+    assert found.config == expected.config
+    model, other = found.build(), expected.build()
+    for one, two in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert found.names_unused(model) == []
