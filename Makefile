@@ -17,6 +17,8 @@ PYTEST_FLAGS ?= -n 2 --no-loadscope-reorder
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export PYTHONUNBUFFERED := 1
+# Else each process that a test starts compiles the package anew, which takes over a second.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo docs test style types test-all oracles oracles-full sanitize wheels lock clean
 
