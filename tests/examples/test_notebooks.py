@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
+# The others train for longer, or several models.
+QUICK = [FOLDER / f"{name}.py" for name in ("decoder", "encoder", "how_it_works")]
 # All in one process, which imports TensorFlow once; a picture that stays open is named.
 RUN_ALL = """
 import runpy, sys
@@ -31,9 +33,16 @@ def cells(path: Path) -> list[tuple[str, str]]:
     return list(zip(kinds, parts[1::2], strict=True))
 
 
-def test_every_cell_of_every_notebook_runs() -> None:
+@pytest.mark.parametrize(
+    "paths",
+    [
+        pytest.param(QUICK, id="quick"),
+        pytest.param(sorted({*NOTEBOOKS} - {*QUICK}), marks=pytest.mark.exhaustive, id="rest"),
+    ],
+)
+def test_every_cell_of_every_notebook_runs(paths: list[Path]) -> None:
     result = subprocess.run(
-        [sys.executable, "-c", RUN_ALL, *map(str, NOTEBOOKS)],
+        [sys.executable, "-c", RUN_ALL, *map(str, paths)],
         capture_output=True,
         text=True,
         # An empty path hides no Matplotlib.
@@ -41,7 +50,7 @@ def test_every_cell_of_every_notebook_runs() -> None:
         timeout=900,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.count("ran ") == len(NOTEBOOKS)
+    assert result.stdout.count("ran ") == len(paths)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -31,7 +31,7 @@ def test_inputs_are_named_integers_of_any_length(family, random_of) -> None:
         assert (tuple(tensor.shape), tensor.dtype) == ((None, None), "int32")
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(first=sentences, second=sentences, pads=st.tuples(*[st.integers(0, 4)] * 4))
 def test_padding_changes_nothing(family, random_of, outputs_of, first, second, pads) -> None:
     """On the left, on the right, on both, or more of it, on either side of the model."""

@@ -202,6 +202,7 @@ def test_an_empty_batch_has_empty_answers(serve_decoder: Callable[..., Any]) -> 
             assert value.shape[0] == 0
 
 
+@pytest.mark.exhaustive
 def test_a_c_program_continues_texts(
     serve_decoder: Callable[..., Any], serve: Callable[..., list[str]]
 ) -> None:

@@ -37,7 +37,8 @@ def test_a_c_program_translates_text(
     assert found == translators(text_served)[1].translate(rows, **text_served.search)
 
 
-@pytest.mark.parametrize("name", some(["text_served", "ids_served"], "ids_served"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["text_served", "ids_served"])
 def test_a_c_program_translates_ids(
     request: pytest.FixtureRequest,
     name: str,

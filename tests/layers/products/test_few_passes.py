@@ -1,5 +1,6 @@
 """Losses on large vocabularies are compiled, and what is compiled gives the same results."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from keras_transformer.layers.products import few_passes
 from keras_transformer.training.loss.linear_cross_entropy import linear_cross_entropy
 from keras_transformer.training.loss.linear_distillation import linear_distillation
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
+from tools.covering import sampled
 
 VOCABULARY, WIDTH = 40, 6
 
@@ -33,6 +35,9 @@ def distillation(states: Any, matrix: Any, labels: Any, weights: Any) -> Any:
     return linear_distillation(states, matrix, labels, weights, 0.1, *teacher, 0.5)
 
 
+LOSSES = [cross_entropy, r_drop, distillation]
+
+
 def results(loss: Callable[..., Any], tokens: int, dtype: str) -> list[np.ndarray]:
     """The sums, and the gradients by states and matrix."""
     states, matrix = (tf.cast(draw(*shape), dtype) for shape in ((tokens, WIDTH), (40, WIDTH)))
@@ -46,8 +51,10 @@ def results(loss: Callable[..., Any], tokens: int, dtype: str) -> list[np.ndarra
     return [tf.cast(value, "float32").numpy() for value in (sums, *gradients)]
 
 
-@pytest.mark.parametrize("loss", [cross_entropy, r_drop, distillation])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("loss", "dtype"),
+    sampled(list(itertools.product(LOSSES, ["float32", "bfloat16"]))),
+)
 def test_compiled_or_not_the_results_are_the_same(
     loss: Callable[..., Any], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
