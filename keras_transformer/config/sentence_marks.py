@@ -12,9 +12,9 @@ from keras_transformer.suggestions import did_you_mean
 
 LanguageMarks = Literal["both", "source", "ends"]
 _SHOWN = 8
-# How Marian's models write the language to translate into, at the beginning of a text; Python and
-# TensorFlow read the expression alike.
-TAG = r"[ \t\r\n]*>>([^<> \t\r\n]+)<<[ \t\r\n]*"
+# How Marian's models (>>fra<<) and MADLAD-400 (<2fr>) write the language to translate into, at the
+# beginning of a text; Python and TensorFlow read the expression alike.
+TAG = r"[ \t\r\n]*(?:>>|<2)([^<> \t\r\n]+)(?:<<|>)[ \t\r\n]*"
 _TAG = re.compile(TAG)
 
 
@@ -104,7 +104,7 @@ class SentenceMarks:
 
     @classmethod
     def of_tags(cls, ids: Mapping[str, int], source: Sequence[int] = ()) -> "SentenceMarks":
-        """Returns the marks of a vocabulary of Marian's, whose tags of languages are pieces.
+        """Returns the marks of a vocabulary whose tags of languages are pieces.
 
         Args:
             ids: The id of each piece.
@@ -165,7 +165,7 @@ class SentenceMarks:
         return f"{len(known)} ({shown})"
 
     def read_tag(self, text: str) -> TaggedText:
-        """Takes the tag of a language, such as `>>fra<<`, from a text's beginning.
+        """Takes the tag of a language, such as `>>fra<<` or `<2fr>`, from a text's beginning.
 
         Only models that are told the target's language before the source know tags; to others such
         a text is text.

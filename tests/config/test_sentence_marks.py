@@ -36,6 +36,8 @@ def test_a_source_may_be_marked_with_the_target_language() -> None:
         (">>de<< Two dogs.", "Two dogs.", "de"),
         (" \n>>fr<<Two", "Two", "fr"),
         (">>de<<", "", "de"),
+        ("<2de> Two", "Two", "de"),
+        ("<2 de> Two", "<2 de> Two", None),
         ("Two >>de<< dogs.", "Two >>de<< dogs.", None),
         (">> de << Two", ">> de << Two", None),
         ("", "", None),

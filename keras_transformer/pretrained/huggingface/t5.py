@@ -1,5 +1,6 @@
 """T5 (Raffel et al. 2020) and its kin: T5 1.1 and Flan-T5 with gates, mT5 with them too, and UMT5
-(Chung et al. 2023), whose blocks each have a relative bias of their own.
+(Chung et al. 2023), whose blocks each have a relative bias of their own; MADLAD-400 (Kudugunta et
+al. 2023) is a T5 1.1 with tags of languages.
 
 T5 multiplies the states in front of a tied head by 1/√d; here the decoder's last norm does it.
 """
@@ -73,6 +74,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
         relative_per_block=values["model_type"] == "umt5",
         relative_max_distance=fields.integer("relative_attention_max_distance", 128),
         special_ids=vocabularies.special_ids,
+        marks=vocabularies.marks,
     )
     return Imported(
         values["model_type"],

@@ -1,7 +1,7 @@
 """The SentencePiece vocabularies of Hugging Face's translators, with the ids that these give."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,21 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ids |= _symbols(path, fields, pieces)
     symbols = [name for name in ids if name not in pieces or name.startswith("<extra_id_")]
     made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols, are_apart=True)
-    return _vocabularies(fields, made, made)
+    return dataclasses.replace(_vocabularies(fields, made, made), marks=_tags(made, ids))
+
+
+def _tags(made: Tokenizer, ids: Mapping[str, int]) -> SentenceMarks:
+    """Returns the marks of MADLAD-400 (Kudugunta et al. 2023), whose texts begin with tags of
+    languages: what a text with nothing else is split to.
+    """
+    marks = SentenceMarks.of_tags({name: one for name, one in ids.items() if name[:2] == "<2"})
+    if not marks.languages:
+        return marks
+    rows = made.encode([f"<2{code}>" for code in marks.languages])
+    begins = {tuple(row[:-1]) for row in rows}
+    if len(begins) > 1 or [row[-1:] for row in rows] != [[one] for one in marks.languages.values()]:
+        return SentenceMarks()  # Texts do not hold them.
+    return dataclasses.replace(marks, source=begins.pop())
 
 
 def _symbols(path: Path, fields: Fields, known: Collection[str]) -> dict[str, int]:
