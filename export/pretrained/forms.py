@@ -28,6 +28,8 @@ _ALWAYS_FREE = frozenset(
         # Of models with one.
         "vocab_size",
         "num_layers",
+        # Said by the tokenizer's files.
+        "starts_prompts",
     }
 )
 

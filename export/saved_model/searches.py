@@ -245,12 +245,18 @@ class Generation(Searches):
 
     def _read(self, *rows: Tensor, max_length: Tensor | None = None) -> tuple[None, Sentences]:
         [prompts] = rows
+        starts = None
+        if not self.model.config.starts_prompts:
+            first, prompts = tf.pad(prompts, [[0, 0], [0, 1]])[:, 0], prompts[:, 1:]
+            ids = self.special_ids
+            starts = tf.where(row_lengths(rows[0], ids) > 0, first, ids.decoder_start)
         lengths, longest = row_lengths(prompts, self.special_ids), self.options.max_length
         new = longest if max_length is None else tf.clip_by_value(max_length, 1, longest)
         return None, Sentences(
             limits=tf.minimum(lengths + new, self._longest),
             prefixes=_prefixes(prompts, prompts != self.special_ids.pad),
             prompt_lengths=lengths,
+            starts=starts,
         )
 
     def _log_probabilities(self, *rows: Tensor) -> Tensor:

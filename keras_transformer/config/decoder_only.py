@@ -39,6 +39,9 @@ class DecoderConfig(SingleStackConfig):
         recurrence: What the blocks have in place of self-attention: "lstm", long short-term memory,
             as the language models of ELMo and Flair; None for self-attention. It knows positions by
             itself.
+        starts_prompts: Whether a prompt is read behind `decoder_start`, as texts are in training
+            here. If not, as by tokenizers of others that add no such token, it begins with its own
+            first token, and only an empty one with `decoder_start`.
         memory_length: Tokens whose states each block remembers from the segments of a text before
             (Transformer-XL); None for no memory. A token then reads as many before it, wherever
             segments begin, unless `window` says otherwise. Positions must be relative.
@@ -125,12 +128,14 @@ class DecoderConfig(SingleStackConfig):
     max_token_bytes: int = 24
     direction: Direction = "forward"
     recurrence: Literal["lstm"] | None = None
+    starts_prompts: bool = dataclasses.field(default=True, metadata={"flag": False})
     memory_length: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_flag("tied_head", self.tied_head)
         check_flag("logit_bias", self.logit_bias)
+        check_flag("starts_prompts", self.starts_prompts)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         self._check_cutoffs()
         self._check_characters()

@@ -36,7 +36,7 @@ def advance_beams(
 ) -> SearchState:
     """Returns the state after one more token."""
     beams = state.ids.shape[1]
-    newest = newest_ids(state, stepper.special_ids.decoder_start)
+    newest = newest_ids(stepper, state, sentences)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
         logits,

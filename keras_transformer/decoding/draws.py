@@ -22,7 +22,7 @@ def advance_samples(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
     """Returns the state after one more token; a sample that has ended is no longer possible."""
-    newest = newest_ids(state, stepper.special_ids.decoder_start)
+    newest = newest_ids(stepper, state, sentences)
     logits, model = stepper.step(newest, state.step, state.model)
     log_probs = next_log_probs(
         logits,

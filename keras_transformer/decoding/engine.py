@@ -32,7 +32,7 @@ from keras_transformer.decoding.parts import (
 )
 from keras_transformer.decoding.scoring import TeacherForcing
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
-from keras_transformer.generation.engine import check_prompts, check_texts_fit
+from keras_transformer.generation.engine import CheckedPrompts, check_prompts, check_texts_fit
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.models import Transformer
@@ -69,6 +69,7 @@ class SearchTask:
             prompts.
         phrases: What each result must hold; empty for nothing in any.
         grammar: What each result must follow behind its prompt; None for nothing.
+        starts: What the decoder reads before each prefix; None for `decoder_start`.
     """
 
     options: SearchOptions
@@ -77,6 +78,7 @@ class SearchTask:
     sources: list[list[int]] | None = None
     phrases: Sequence[Phrases] = ()
     grammar: GrammarState | None = None
+    starts: Sequence[int] | None = None
 
     def groups(self, lengths: dict[int, int]) -> list[dict[int, int]]:
         """Returns the places of rows that keep as many open hypotheses, with these lengths."""
@@ -104,6 +106,8 @@ class SearchTask:
         if self.prefixes is not None:
             # A column of -1 at the end, so that there is one even if no prefix is in this batch.
             given["prefixes"] = pad([[*self.prefixes[place], -1] for place in places], -1)
+        if self.starts is not None:
+            given["starts"] = np.array([self.starts[place] for place in places], np.int32)
         if self.sources is None:
             given["prompt_lengths"] = np.array([self.begun(place) for place in places], np.int32)
         if self.open_hypotheses(places):
@@ -380,13 +384,7 @@ class KerasGenerationEngine(SearchingEngine):
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; always computes the scores."""
         checked = check_prompts(self.config, prompts, options, phrases, grammar=grammar)
-        task = SearchTask(
-            with_seed(options),
-            checked.limits,
-            checked.prompts,
-            phrases=checked.phrases,
-            grammar=grammar,
-        )
+        task = _prompted(options, checked, grammar)
         found = self._candidates(task, dict(enumerate(checked.limits)), stops)
         return [found[place] for place in range(len(checked.prompts))]
 
@@ -398,9 +396,7 @@ class KerasGenerationEngine(SearchingEngine):
     ) -> Iterator[int]:
         """As `GenerationEngine.stream`: calls a graph of one step for each token."""
         checked = check_prompts(self.config, [prompt], options, grammar=grammar)
-        return self._tokens(
-            SearchTask(with_seed(options), checked.limits, checked.prompts, grammar=grammar)
-        )
+        return self._tokens(_prompted(options, checked, grammar))
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`."""
@@ -445,6 +441,19 @@ class KerasGenerationEngine(SearchingEngine):
         return _of_labels(self._model({"token_ids": token_ids}, training=False), labels)
 
 
+def _prompted(
+    options: SearchOptions, checked: CheckedPrompts, grammar: GrammarState | None
+) -> SearchTask:
+    return SearchTask(
+        options=with_seed(options),
+        limits=checked.limits,
+        prefixes=checked.prompts,
+        phrases=checked.phrases,
+        starts=checked.starts,
+        grammar=grammar,
+    )
+
+
 def _of_labels(logits: Tensor, labels: Tensor) -> Tensor:
     """Returns the log-probabilities of labels `(rows, length)`."""
     values = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
@@ -464,6 +473,7 @@ def _input_specs(options: SearchOptions) -> dict[str, tf.TensorSpec]:
         "source_ids": ROWS,
         "limits": numbers,
         "prompt_lengths": numbers,
+        "starts": numbers,
         "prefixes": ROWS,
         "phrases": tf.TensorSpec((None, None, None, None), tf.int32),
         "uniforms": tf.TensorSpec((None, options.num_hypotheses, None), tf.float64),

@@ -59,6 +59,7 @@ class Sentences(NamedTuple):
         prompt_lengths: int32 `(batch,)`, how many tokens of each prefix are a prompt, none if None.
             They cost nothing and do not count in a length, except in `limits`; `uniforms` begin
             after them.
+        starts: int32 `(batch,)`, what the decoder reads first for each; `decoder_start` if None.
         slots: bool `(batch, N)`, which slots of the vocabulary each source has, none if None: a
             translation has the same, each once.
         phrases: int32 `(batch, phrases, forms, length)`, what each output must hold, one form of
@@ -73,6 +74,7 @@ class Sentences(NamedTuple):
     prefixes: Tensor | None = None
     uniforms: Tensor | None = None
     prompt_lengths: Tensor | None = None
+    starts: Tensor | None = None
     slots: Tensor | None = None
     phrases: Tensor | None = None
     allowed: Tensor | None = None
@@ -148,10 +150,12 @@ def counted_length(length: Tensor, sentences: Sentences) -> Tensor:
     return ops.cast(length, "float32")
 
 
-def newest_ids(state: SearchState, start_id: int) -> Tensor:
-    """Returns each row's newest token `(rows,)`; the start token at first."""
+def newest_ids(stepper: Stepper, state: SearchState, sentences: Sentences) -> Tensor:
+    """Returns each row's newest token `(rows,)`; what it starts with at first."""
     last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)
-    return ops.reshape(ops.where(state.step == 0, start_id, last), (-1,))
+    own = sentences.starts
+    start = stepper.special_ids.decoder_start if own is None else own[:, None]
+    return ops.reshape(ops.where(state.step == 0, start, last), (-1,))
 
 
 def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:

@@ -175,7 +175,7 @@ def _read(stepper: Stepper, state: SearchState, sentences: Sentences, end: Tenso
     # Sentences that are done may have shorter prefixes; they read whatever there is.
     prefixes = ops.maximum(sentences.prefixes, 0)
     labels = prefixes[:, begin:end]
-    newest = newest_ids(state, stepper.special_ids.decoder_start)[::count]
+    newest = newest_ids(stepper, state, sentences)[::count]
     ids = ops.concatenate([newest[:, None], labels[:, :-1]], axis=1)
     one = keras.tree.map_structure(lambda part: part[::count], state.model)
     log_probs, model = stepper.read(ids, labels, begin, one)

@@ -147,11 +147,13 @@ class CheckedPrompts:
     Attributes:
         prompts: Ids of each prompt, plain integers.
         limits: Most tokens of each, prompt and eos included.
+        starts: The token before each prompt.
         phrases: What the new tokens of each must hold; empty for nothing.
     """
 
-    prompts: list[list[int]]
+    prompts: IdRows
     limits: list[int]
+    starts: Sequence[int]
     phrases: Sequence[Phrases] = ()
 
 
@@ -184,8 +186,9 @@ def check_prompts(
         prompts: Ids of each prompt.
         options: The search's options.
         phrases: What the new tokens of each row must hold; empty for nothing.
-        starts: The token before each prompt, which then may hold special ids; empty for the model's
-            own.
+        starts: The token before each prompt, which then may hold special ids; empty for what the
+            model's prompts begin with: `decoder_start` or, of a model that reads none before them,
+            their own first tokens.
         grammar: What the new tokens of each must follow; None for nothing.
 
     Raises:
@@ -196,12 +199,12 @@ def check_prompts(
     special_ids, positions = config.special_ids, config.max_positions
     HypothesisSize.of(vars(config)).check(options)
     check_token_ids(options, config.vocab_size, special_ids)
-    rows = [[int(token) for token in prompt] for prompt in prompts]
-    check_texts_fit(config, rows)
+    rows: list[Sequence[int]] = [[int(token) for token in prompt] for prompt in prompts]
     check_vocabulary([starts], config.vocab_size, None)
+    if not starts:
+        starts, rows = begun(config, rows)
+    check_texts_fit(config, rows)
     for number, row in enumerate(rows):
-        if not starts:
-            check_text_ids(row, special_ids, special_ids.decoder_start, f"prompt {number}")
         if positions is not None and len(row) + options.min_length > positions:
             raise NoRoomError(number, len(row), options, positions)
     limits = [len(row) + options.max_length for row in rows]
@@ -213,11 +216,28 @@ def check_prompts(
             "Generator or OnnxGenerator."
         )
     if not any(phrases) and not options.require and not options.ban:
-        return CheckedPrompts(rows, limits)
+        return CheckedPrompts(rows, limits, starts)
     size = config.vocab_size
     return CheckedPrompts(
-        rows, limits, check_phrases(phrases, options, limits, rows, size, special_ids)
+        rows, limits, starts, check_phrases(phrases, options, limits, rows, size, special_ids)
     )
+
+
+def begun(config: DecoderConfig, rows: IdRows) -> tuple[list[int], list[Sequence[int]]]:
+    """Returns what the decoder reads first of each prompt, and the rest of it.
+
+    Raises:
+        ValueError: A prompt holds an id that is no text, but for `decoder_start` at its beginning
+            where the model puts none before it.
+    """
+    special_ids = config.special_ids
+    start = special_ids.decoder_start
+    starts = [start if config.starts_prompts or not row else row[0] for row in rows]
+    begun = [*rows] if config.starts_prompts else [row[1:] for row in rows]
+    for number, (first, row) in enumerate(zip(starts, begun, strict=True)):
+        text = row if first == start else [first, *row]
+        check_text_ids(text, special_ids, start, f"prompt {number}")
+    return starts, begun
 
 
 def check_texts_fit(config: DecoderConfig, texts: IdRows) -> None:

@@ -116,7 +116,7 @@ class ContinuesPrompts(WritingModel):
 
         Args:
             token_ids: Integers `(batch, length)`, or a list of rows, with or without the start
-                token. Padding is ignored.
+                token, which goes before those of a model with `starts_prompts`. Padding is ignored.
             strip_prompt: Whether to return the new tokens alone.
             **options: Fields of `SearchOptions`; their lengths count new tokens.
 
@@ -134,8 +134,10 @@ class ContinuesPrompts(WritingModel):
             `model.generate([[5, 6, 7], [8, 9]], max_length=20, sample=True, top_p=0.9)`
         """
         chosen = search_options({}, options)
-        prompts = self._without_start(_rows("token_ids", token_ids, self.config.special_ids.pad))
-        found = self._engine().search(prompts, chosen)
+        rows = _rows("token_ids", token_ids, self.config.special_ids.pad)
+        prompts = self._without_start(rows)
+        given = prompts if self.config.starts_prompts else rows
+        found = self._engine().search(given, chosen)
         before = [[] for _ in prompts] if strip_prompt else prompts
         return self._padded(found, chosen, before)
 

@@ -189,6 +189,6 @@ class OnnxGenerationEngine(DecoderEngine):
             prefixes=checked.prompts,
             limits=checked.limits,
             phrases=checked.phrases,
-            starts=starts,
+            starts=checked.starts,
             grammar=grammar,
         )

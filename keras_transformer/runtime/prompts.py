@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keras_transformer.generation.continuation import Continuation
+from keras_transformer.generation.engine import begun
 from keras_transformer.generation.grammars import Grammars
 from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
@@ -73,10 +74,12 @@ class PromptContinuer:
         self._grammars = Grammars(text_ids, engine.config.vocab_size)
 
     def of_texts(self, texts: Sequence[str]) -> list[Prompt]:
-        """Returns prompts that begin as all texts of the model do."""
-        start = self._text_ids.special_ids.decoder_start
-        rows = self._text_ids.encode(texts)
-        return [Prompt((start, *row), text) for row, text in zip(rows, texts, strict=True)]
+        """Returns prompts that begin as all of the model's do."""
+        starts, rows = begun(self._engine.config, self._text_ids.encode(texts))
+        return [
+            Prompt((start, *row), text)
+            for start, row, text in zip(starts, rows, texts, strict=True)
+        ]
 
     def of_ids(self, ids: Sequence[int]) -> Prompt:
         """Returns a prompt of these ids, to which nothing is added.
@@ -206,9 +209,10 @@ class PromptContinuer:
         return Ending(reason, count + (reason == "eos"))
 
     def _continuation(self, prompt: Prompt, options: SearchOptions) -> Continuation:
-        ids = prompt.ids[1:] if prompt.text else ()
+        ids = prompt.ids if prompt.text else ()
+        is_start = ids[:1] == (self._text_ids.special_ids.decoder_start,)
         grammar = self._grammars.start(options)
-        return Continuation(self._text_ids, options, prompt.text, ids, grammar)
+        return Continuation(self._text_ids, options, prompt.text, ids[is_start:], grammar)
 
     def _phrases(self, options: SearchOptions, count: int) -> list[Phrases]:
         return [self._text_ids.phrases(options.require)] * count

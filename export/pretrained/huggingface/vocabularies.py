@@ -7,8 +7,8 @@ from typing import Any
 
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.export.pretrained.tags import check_tags
+from keras_transformer.pretrained.huggingface.json_vocabulary import SENTENCEPIECE
 from keras_transformer.pretrained.huggingface.languages import CONFIG
-from keras_transformer.pretrained.huggingface.llama_vocabulary import SENTENCEPIECE
 from keras_transformer.pretrained.sentencepiece_models import without_padding
 from keras_transformer.text.subwords.json_special_ids import SPECIAL_IDS
 from keras_transformer.text.tokenizer import Tokenizer
@@ -111,7 +111,15 @@ def save_json_tokenizer(
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
 
 
-def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int, kind: str) -> None:
+def with_step(tokenizer: Tokenizer, step: dict[str, Any] | None) -> Tokenizer:
+    """Returns a `tokenizer.json` that does a step behind the tokens of a text; None for none."""
+    values = {**json.loads(tokenizer.model), "post_processor": step}
+    return Tokenizer(json.dumps(values, ensure_ascii=False).encode(), tokenizer.special_ids)
+
+
+def save_llama_tokenizer(
+    tokenizer: Tokenizer, directory: Path, start: int, kind: str, *, starts_texts: bool
+) -> None:
     """Writes SentencePiece's model, without a padding at its end, for a tokenizer of theirs.
 
     Args:
@@ -119,6 +127,7 @@ def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int, kind
         directory: Where to.
         start: The id that a prompt begins with.
         kind: The tokenizer's class: "LlamaTokenizer" or "GemmaTokenizer".
+        starts_texts: Whether a text begins with it.
     """
     write_bytes(directory / SENTENCEPIECE, without_padding(tokenizer))
     special, piece = tokenizer.special_ids, tokenizer.subwords.piece
@@ -127,8 +136,8 @@ def save_llama_tokenizer(tokenizer: Tokenizer, directory: Path, start: int, kind
         "bos_token": piece(start),
         "eos_token": piece(special.eos),
         "unk_token": None if special.unk is None else piece(special.unk),
-        # As ours are read: a prompt begins with the start and has no end.
-        "add_bos_token": True,
+        # As ours are read: a prompt has no end.
+        "add_bos_token": starts_texts,
         "add_eos_token": False,
     }
     write_json(directory / CONFIG, described)

@@ -2,13 +2,16 @@
 XLM-RoBERTa (Conneau et al. 2020).
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.json_vocabulary import read_vocabulary
+from keras_transformer.pretrained.huggingface.json_vocabulary import (
+    PROCESSORS,
+    read_vocabulary,
+    steps_behind,
+)
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL, fairseq_ids
 from keras_transformer.pretrained.sentencepiece_json import (
     TOKENIZER,
@@ -19,8 +22,6 @@ from keras_transformer.pretrained.sentencepiece_models import tokenizer_of
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.text.tokenizer import Tokenizer
 
-# Separators between two texts, by the step of a `tokenizer.json` that puts them there.
-PROCESSORS = {"BertProcessing": 1, "RobertaProcessing": 2}
 _SPIECE = "spiece.model"
 # Models whose tokenizers put two separators between the texts of a pair.
 _TWO_SEPARATORS = ("roberta", "xlm-roberta", "mpnet")
@@ -87,8 +88,7 @@ def pair_separators_of(content: bytes) -> int | None:
         1 or 2; None if it does not say, or says something else.
     """
     try:
-        found = json.loads(content)["post_processor"]
-        for part in found["processors"] if found["type"] == "Sequence" else [found]:
+        for part in steps_behind(content):
             if part["type"] in PROCESSORS:
                 return PROCESSORS[part["type"]]
             if part["type"] == "TemplateProcessing":

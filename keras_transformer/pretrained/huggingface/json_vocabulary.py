@@ -3,6 +3,7 @@ model was trained with.
 """
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ from keras_transformer.pretrained.pointers import refuse_pointer
 from keras_transformer.pretrained.sentencepiece_json import TOKENIZER
 from keras_transformer.pretrained.values import read_text
 from keras_transformer.text.tokenizer import Tokenizer
+
+# What of Llama and its kin lies in place of a `tokenizer.json`.
+SENTENCEPIECE = "tokenizer.model"
+# Steps of a `tokenizer.json` that put special tokens around texts, and how many separators each
+# puts between two.
+PROCESSORS = {"BertProcessing": 1, "RobertaProcessing": 2}
 
 
 def read_vocabulary(path: Path, fields: Fields, *, begins: bool) -> Tokenizer:
@@ -67,6 +74,45 @@ def vocabulary_of(content: bytes, origin: Path, fields: Fields, *, begins: bool)
         return Tokenizer(content, dataclasses.replace(found, pad=last))
     except ValueError as error:
         raise ImportRefusedError(f"{origin} cannot be read: {error}") from error
+
+
+def starts_prompts(path: Path) -> bool:
+    """Returns whether a decoder's tokenizer puts a token before each text.
+
+    `add_bos_token` says it, or the template of a `tokenizer.json`; of files without either only
+    SentencePiece's do.
+    """
+    told = read_object(path / CONFIG).get("add_bos_token")
+    if isinstance(told, bool):
+        return told
+    if not (path / TOKENIZER).is_file():
+        return (path / SENTENCEPIECE).is_file()
+    return starts_texts((path / TOKENIZER).read_bytes())
+
+
+def starts_texts(content: bytes) -> bool:
+    """Returns whether a `tokenizer.json` puts a token before each text."""
+    try:
+        return any(
+            step["type"] in PROCESSORS
+            or (step["type"] == "TemplateProcessing" and "SpecialToken" in step["single"][0])
+            for step in steps_behind(content)
+        )
+    except (KeyError, TypeError, AttributeError, IndexError):
+        # What their library cannot read adds nothing.
+        return False
+
+
+def steps_behind(content: bytes) -> list[Any]:
+    """Returns what a `tokenizer.json` does to the tokens of a text, step by step.
+
+    Raises:
+        KeyError, TypeError, AttributeError: It is damaged.
+    """
+    found = json.loads(content).get("post_processor")
+    if found is None:
+        return []
+    return list(found["processors"]) if found["type"] == "Sequence" else [found]
 
 
 def _told_by_config(origin: Path, fields: Fields, error: ValueError) -> SpecialIds:

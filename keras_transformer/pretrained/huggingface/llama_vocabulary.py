@@ -8,7 +8,11 @@ from typing import Any
 
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
-from keras_transformer.pretrained.huggingface.json_vocabulary import eos_of, read_vocabulary
+from keras_transformer.pretrained.huggingface.json_vocabulary import (
+    SENTENCEPIECE,
+    eos_of,
+    read_vocabulary,
+)
 from keras_transformer.pretrained.huggingface.languages import tokens_with_ids
 from keras_transformer.pretrained.sentencepiece_json import (
     TOKENIZER,
@@ -18,8 +22,6 @@ from keras_transformer.pretrained.sentencepiece_json import (
 )
 from keras_transformer.pretrained.sentencepiece_models import tokenizer_of, unknown_of
 from keras_transformer.text.tokenizer import Tokenizer
-
-SENTENCEPIECE = "tokenizer.model"
 
 
 def llama_vocabulary(path: Path, fields: Fields) -> Tokenizer:

@@ -15,6 +15,7 @@ from keras_transformer.pretrained.formats.packed_weights import unpack_weights
 from keras_transformer.pretrained.huggingface.encoder_vocabulary import read_pair_separators
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_decoder_search
+from keras_transformer.pretrained.huggingface.json_vocabulary import starts_prompts
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentence_transformers import read_embedding
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface
@@ -97,6 +98,8 @@ def read_single_stack(
             keep_pooler=config.pooler and not config.reads_pooler,
             pair_separators=read_pair_separators(path, fields),
         )
+    else:
+        config = replace(config, starts_prompts=starts_prompts(path))
     return Imported(
         values["model_type"],
         config,

@@ -16,6 +16,7 @@ _NOT_TAKEN = {
     "features",
     "crf",
     "multi_label",
+    "starts_prompts",
     "vocab_size",
     "source_vocab_size",
     "target_vocab_size",

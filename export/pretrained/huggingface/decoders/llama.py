@@ -16,11 +16,13 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
     check_json_tokenizer,
     save_json_tokenizer,
     save_llama_tokenizer,
+    with_step,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.gpt2 import gpt2_table
 from keras_transformer.pretrained.huggingface.decoders.llama import llama_table
 from keras_transformer.pretrained.huggingface.decoders.rope import rope_fields
+from keras_transformer.pretrained.huggingface.json_vocabulary import starts_texts
 from keras_transformer.pretrained.weight_table import NEVER, Array, Entry, dump_weights
 
 _GPT2 = "GPT2LMHeadModel"
@@ -123,8 +125,24 @@ def _tensors_of(
 
 
 def _save_tokenizer(outgoing: Outgoing, directory: Path) -> None:
-    start = outgoing.config.special_ids.decoder_start
-    save_json_tokenizer(outgoing.source, directory, _INPUTS, bos=start)
+    config, tokenizer = outgoing.config, outgoing.source
+    start = config.special_ids.decoder_start
+    if starts_texts(tokenizer.model) != config.starts_prompts:
+        step = _behind(tokenizer.subwords.piece(start), start) if config.starts_prompts else None
+        tokenizer = with_step(tokenizer, step)
+    save_json_tokenizer(tokenizer, directory, _INPUTS, bos=start)
+
+
+def _behind(piece: str, token: int) -> dict[str, Any]:
+    """Returns the step that puts a text behind a token."""
+    first = {"SpecialToken": {"id": piece, "type_id": 0}}
+    one, other = ({"Sequence": {"id": name, "type_id": type_}} for type_, name in enumerate("AB"))
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, one],
+        "pair": [first, one, other],
+        "special_tokens": {piece: {"id": piece, "ids": [token], "tokens": [piece]}},
+    }
 
 
 def _save_llama_tokenizer(outgoing: Outgoing, directory: Path, model_type: str) -> None:
@@ -134,7 +152,8 @@ def _save_llama_tokenizer(outgoing: Outgoing, directory: Path, model_type: str) 
     # The others' vocabularies have no SentencePiece but where theirs was put in Llama's place.
     kind = "GemmaTokenizer" if model_type.startswith("gemma") else "LlamaTokenizer"
     start = outgoing.config.special_ids.decoder_start
-    save_llama_tokenizer(outgoing.source, directory, start, kind)
+    starts = outgoing.config.starts_prompts
+    save_llama_tokenizer(outgoing.source, directory, start, kind, starts_texts=starts)
 
 
 GPT2 = Architecture(

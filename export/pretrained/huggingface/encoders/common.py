@@ -1,6 +1,5 @@
 """What the ways out of all encoders share: heads, labels, tokenizers, and what each can choose."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from keras_transformer.export.pretrained.huggingface.sentence_vectors import (
 from keras_transformer.export.pretrained.huggingface.vocabularies import (
     check_json_tokenizer,
     save_json_tokenizer,
+    with_step,
 )
 from keras_transformer.export.pretrained.huggingface.xlm_roberta import (
     check_fairseq_ids,
@@ -21,10 +21,8 @@ from keras_transformer.export.pretrained.huggingface.xlm_roberta import (
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.cross_encoders import ACTIVATION, SECTION, VALUE_ACTIVATIONS
-from keras_transformer.pretrained.huggingface.encoder_vocabulary import (
-    PROCESSORS,
-    pair_separators_of,
-)
+from keras_transformer.pretrained.huggingface.encoder_vocabulary import pair_separators_of
+from keras_transformer.pretrained.huggingface.json_vocabulary import PROCESSORS
 from keras_transformer.text.tokenizer import Tokenizer
 
 # Our head → the ending of the architecture's name.
@@ -108,8 +106,7 @@ def _paired(outgoing: Outgoing) -> Tokenizer:
     kind = next(name for name, one in PROCESSORS.items() if one == count)
     cls, sep = ([tokenizer.subwords.piece(one), one] for one in (special.bos, special.eos))
     step = {"type": kind, "sep": sep, "cls": cls, "trim_offsets": True, "add_prefix_space": False}
-    values = {**json.loads(tokenizer.model), "post_processor": step}
-    return Tokenizer(json.dumps(values, ensure_ascii=False).encode(), tokenizer.special_ids)
+    return with_step(tokenizer, step)
 
 
 def save_without_types(outgoing: Outgoing, directory: Path) -> None:
