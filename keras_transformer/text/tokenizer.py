@@ -26,9 +26,9 @@ from keras_transformer.text.training_feed import (
 )
 from keras_transformer.text.vocabulary_size import (
     BYTE_FALLBACK_FROM,
-    CHARACTERS_A_PIECE,
     MOST_PIECES,
     CharacterCount,
+    PieceRule,
 )
 from keras_transformer.whole_files import write_bytes
 
@@ -232,7 +232,7 @@ def train_fitting_tokenizer(
     vocab_size: int | None,
     model_type: ModelType = "unigram",
     *,
-    characters_a_piece: int = CHARACTERS_A_PIECE,
+    rule: PieceRule | None = None,
     **more: Any,
 ) -> Tokenizer:
     """As `train_tokenizer`, with as many pieces as the sentences can teach if no number is given.
@@ -241,7 +241,7 @@ def train_fitting_tokenizer(
         sentences: The training texts.
         vocab_size: Number of ids; None for one that suits the texts.
         model_type: "unigram", "bpe" or "char".
-        characters_a_piece: How many there are for each piece if no number is given.
+        rule: How many pieces suit the texts if no number is given.
         **more: Its other arguments.
     """
     if vocab_size is not None:
@@ -249,7 +249,7 @@ def train_fitting_tokenizer(
     if model_type == "char":
         # As many as there are, which are few beside the bytes.
         return train_tokenizer(sentences, MOST_PIECES, model_type, byte_fallback=False, **more)
-    size = CharacterCount(sentences).vocabulary_size(characters_a_piece)
+    size = CharacterCount(sentences).vocabulary_size(rule)
     size += len(SLOTS) if more.get("has_slots") else 0
     size += len(TERM_MARKS) if more.get("has_term_marks") else 0
     try:

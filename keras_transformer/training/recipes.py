@@ -14,8 +14,8 @@ from keras_transformer.config import PRESETS, TransformerConfig
 
 # The rule of the vocabulary stands where texts are counted, and belongs to these.
 from keras_transformer.text.vocabulary_size import (
-    CHARACTERS_A_PIECE,
     MOST_PIECES,
+    PieceRule,
     vocabulary_size,
 )
 
@@ -32,13 +32,13 @@ __all__ = [
     "Recipe",
     "averaged_checkpoints",
     "batch_tokens",
-    "characters_a_piece",
     "classifier",
     "denoising",
     "dropout",
     "epochs",
     "fine_tuning",
     "nearest_preset",
+    "piece_rule",
     "presets_of",
     "recipe_of",
     "round_steps",
@@ -134,9 +134,10 @@ RECIPES: dict[str, Recipe] = {
 }
 # Tasks whose models read pieces and write none.
 _READING = ("classify", "rerank", "tag", "embed")
-_CHARACTERS_A_PIECE_READ = 50
-# Of longer pieces a language model has fewer to guess for a word.
-_CHARACTERS_A_PIECE_CONTINUED = 80
+_PIECES_READ = PieceRule(50)
+# Of longer pieces a language model has fewer to guess for a word: one for each 57 characters of
+# 300 captions, and for each 80 of 3,000.
+_PIECES_CONTINUED = PieceRule(13, growth=0.85)
 # Share of the loss that a teacher's distributions have; docs/results/pareto.md has what it brought.
 WORD_LEVEL = 0.5
 # A classifier (Devlin et al. 2018, A.3): few passes, smaller steps. The smaller the model, the
@@ -332,14 +333,14 @@ def round_steps(usual_epochs: int, updates_per_epoch: int, updates: int) -> int:
     return min(updates, MOST_UPDATES_OF_A_ROUND, max(shortest, updates_per_epoch))
 
 
-def characters_a_piece(task: str) -> int:
-    """Returns for how many characters of the texts a vocabulary has a piece.
+def piece_rule(task: str) -> PieceRule:
+    """Returns how many pieces suit the texts of a task.
 
     A model that only reads learns from pieces that are too rare to be written.
     """
     if task == "causal-lm":
-        return _CHARACTERS_A_PIECE_CONTINUED
-    return _CHARACTERS_A_PIECE_READ if task in _READING else CHARACTERS_A_PIECE
+        return _PIECES_CONTINUED
+    return _PIECES_READ if task in _READING else PieceRule()
 
 
 def averaged_checkpoints(usual: int, usual_epochs: int, rounds: int) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
-from keras_transformer.text.vocabulary_size import CHARACTERS_A_PIECE
+from keras_transformer.text.vocabulary_size import PieceRule
 from keras_transformer.training import recipes
 from keras_transformer.training.recipes import RECIPES, Recipe
 
@@ -123,13 +123,13 @@ def test_a_vocabulary_has_a_piece_for_each_letter_and_no_more_than_a_corpus_can_
     assert size <= max(recipes.MOST_PIECES, letters + 300)
     assert size >= letters + min(letters // 3, 32)
     assert size <= recipes.vocabulary_size(characters + 1000, letters)
-    assert size <= recipes.vocabulary_size(characters, letters, of_each=50)
+    assert size <= recipes.vocabulary_size(characters, letters, rule=PieceRule(50))
 
 
 def test_what_only_reads_has_more_pieces_and_what_continues_texts_more_than_a_translation() -> None:
     tasks = ("classify", "causal-lm", "translation")
-    read, continued, translated = map(recipes.characters_a_piece, tasks)
-    assert read < continued < translated == CHARACTERS_A_PIECE
+    read, continued, translated = (recipes.piece_rule(task).pieces(100_000) for task in tasks)
+    assert read > continued > translated == 333
 
 
 def test_a_decoder_from_nothing_drops_more_of_a_corpus_that_it_reads_often() -> None:

@@ -256,8 +256,8 @@ def make_llama(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
         if found != pieces.encode(given):
             raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
 
-    def ids(text: str, **_: Any) -> dict[str, Any]:
-        return {"input_ids": pieces.encode(text)}
+    def ids(text: str, add_special_tokens: bool = True) -> dict[str, Any]:
+        return {"input_ids": pieces.encode(text, add_bos=add_special_tokens)}
 
     return llama(name, pieces, pieces.bos_id(), pieces.eos_id()), ids
 
@@ -342,16 +342,7 @@ def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) ->
                 one.gather(1, torch.tensor(row[1:])[:, None]).sum().item()
                 for one, row in zip(values, rows, strict=True)
             ]
-            found["greedy"] = [
-                model.generate(
-                    torch.tensor([[bos, *row[:5]]]),
-                    attention_mask=torch.ones(1, len(row[:5]) + 1),
-                    max_new_tokens=NEW_TOKENS,
-                    do_sample=False,
-                    pad_token_id=eos,
-                )[0].tolist()[len(row[:5]) + 1 :]
-                for row in ids
-            ]
+            found["greedy"] = [continued(model, prompt) for prompt in prompts(tokenizer, texts)]
         else:
             logits = [model(torch.tensor([row])).logits[0] for row in ids]
             if name in CLASSIFIERS:
@@ -364,6 +355,29 @@ def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) ->
                     for one, row in zip(logits, ids, strict=True)
                 ]
     return found
+
+
+def prompts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Returns the first tokens of texts, behind a start where the tokenizer puts one."""
+    rows = [tokenizer(text)["input_ids"] for text in texts]
+    starts = [
+        len(row) - len(tokenizer(text, add_special_tokens=False)["input_ids"])
+        for row, text in zip(rows, texts, strict=True)
+    ]
+    return [row[: start + 5] for start, row in zip(starts, rows, strict=True)]
+
+
+def continued(model: Any, prompt: Sequence[int]) -> list[int]:
+    """Returns the ids that greedy search writes behind a prompt."""
+    eos = model.config.eos_token_id
+    found = model.generate(
+        torch.tensor([prompt]),
+        attention_mask=torch.ones(1, len(prompt)),
+        max_new_tokens=NEW_TOKENS,
+        do_sample=False,
+        pad_token_id=eos,
+    )
+    return found[0].tolist()[len(prompt) :]
 
 
 def classes_of_pairs(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:

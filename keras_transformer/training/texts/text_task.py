@@ -27,7 +27,7 @@ from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.loop.compiling import choose_trained_weights, training_model
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.plan.lines import count_tokens
-from keras_transformer.training.recipes import characters_a_piece
+from keras_transformer.training.recipes import piece_rule
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
@@ -320,7 +320,7 @@ class TextTask:
                 lines,
                 self.vocab_size,
                 self.tokenizer_type,
-                characters_a_piece=characters_a_piece(self.name),
+                rule=piece_rule(self.name),
                 has_mask=self.kind.has_mask,
                 num_sentinels=self.text_options.num_sentinels,
             )
