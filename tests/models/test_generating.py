@@ -43,6 +43,19 @@ def decoder(randomize) -> Any:
     return randomize(build_decoder(config))
 
 
+@pytest.mark.parametrize("start", [[], [BOS]])
+def test_a_prompt_without_a_start_is_read_as_it_stands(start: list[int], randomize) -> None:
+    fields = {**SIZES, "num_layers": 1, "starts_prompts": False}
+    model = randomize(build_decoder(DecoderConfig.preset("gpt2-tiny", vocab_size=20, **fields)))
+    rows = [[*start, *row] for row in ROWS]
+    found = model.generate(rows, max_length=4, min_length=4, strip_prompt=True)
+    for row, new in zip(rows, found.tolist(), strict=True):
+        logits = np.array(model({"token_ids": np.array([[*row, *new]], np.int32)}))[0]
+        # Neither the end, which comes too early, nor what is never generated.
+        logits[:, [PAD, BOS, EOS]] = -np.inf
+        assert logits[len(row) - 1 : -1].argmax(axis=-1).tolist() == new
+
+
 def unpadded(ids: np.ndarray) -> list[list[int]]:
     return [row[row != PAD].tolist() for row in ids.reshape(-1, ids.shape[-1])]
 

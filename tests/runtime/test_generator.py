@@ -24,6 +24,7 @@ MODERN = {
     "norm_kind": "rms_norm",
     "num_key_value_heads": 2,
     "gated_feed_forward": True,
+    "starts_prompts": False,
 }
 SEARCHES = [
     {},

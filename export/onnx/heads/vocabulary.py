@@ -21,8 +21,14 @@ LOWEST_BIAS = -1e9
 
 HOLDS: dict[type, set[str]] = {
     TransformerConfig: {"target_vocab_size", "share_embeddings", "logit_bias"},
-    # The runtime turns texts round for a model that reads them from the end.
-    DecoderConfig: {"tied_head", "logit_bias", "final_logit_soft_cap", "direction"},
+    # The last two change the ids that the runtime gives a graph, and not the graph.
+    DecoderConfig: {
+        "tied_head",
+        "logit_bias",
+        "final_logit_soft_cap",
+        "direction",
+        "starts_prompts",
+    },
 }
 
 

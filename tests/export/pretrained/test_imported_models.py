@@ -4,13 +4,15 @@ tensor and ids.
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_transformer.export import export_pretrained
-from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.models.decoder_only import build_decoder
+from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 from keras_transformer.pretrained.tensor_files import Tensors, open_huggingface, open_npz
 from keras_transformer.training.transfer.import_run import import_run
 from tools.covering import some
@@ -173,6 +175,16 @@ def test_it_comes_back_exactly(name: str, tmp_path: Path) -> None:
         assert after.model == before.model
         assert after.encode(reference["hostile"]) == before.encode(reference["hostile"])
     assert again.search == theirs.search
+
+
+@pytest.mark.parametrize("name", ["qwen2", "llama3"])
+def test_whether_prompts_have_a_start_goes_along(name: str, tmp_path: Path) -> None:
+    model, tokenizer, _ = from_pretrained(FIXTURES / "stacks" / name)
+    config = replace(model.config, starts_prompts=not model.config.starts_prompts)
+    other = build_decoder(config)
+    other.set_weights(model.get_weights())
+    written = export_pretrained(other, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    assert read_pretrained(written).config == config
 
 
 def test_tokens_that_users_added_come_back(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ MODERN = {
     "window": 3,
     "attention_soft_cap": 0.5,
     "final_logit_soft_cap": 3.0,
+    "starts_prompts": False,
 }
 BEAM = {"beam_size": 2, "num_hypotheses": 2, "max_length": 6}
 GREEDY = {"max_length": 7, "repetition_penalty": 1.3, "min_length": 2}

@@ -57,14 +57,15 @@ def test_probabilities_and_continuations_are_theirs(
     if target is not None:
         export_onnx(model, tokenizer, tmp_path / "model", target=target)
         generator = OnnxGenerator(tmp_path / "model", threads=1)
-    prompts = [row[:5] for row in reference["ids"]][: len(reference["greedy"])]
+    eos = model.config.special_ids.eos
+    # Theirs were given a start.
+    prompts = [[eos, *row[:5]] for row in reference["ids"]][: len(reference["greedy"])]
     with without_graphs():
         scored = generator.score([TEXTS[tuple(row)] for row in reference["ids"]])
         found = generator.generate_ids(prompts, max_length=12, min_length=0) if prompts else []
     np.testing.assert_allclose(
         [one.log_probability for one in scored], reference["log_probabilities"], atol=1e-4
     )
-    eos = model.config.special_ids.eos
     theirs = [row[: row.index(eos)] if eos in row else row for row in reference["greedy"]]
     assert [one[0].ids for one in found] == theirs
 
