@@ -3,7 +3,7 @@ the same architectures do the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from keras_transformer.pretrained.gguf.vocabulary import (
     read_ends,
     read_template,
     read_vocabulary,
+    starts_prompts,
     token_fields,
 )
 from keras_transformer.pretrained.huggingface.decoders.gemma import GEMMAS
@@ -134,9 +135,10 @@ def read_gguf(path: Path) -> Imported:
     fields = Fields(path, {**variant.defaults, **_fields(file, name, architecture)})
     tensors = _tensors(file, architecture, fields)
     tokenizer = read_vocabulary(values, fields)
+    config = variant.config(fields, tokenizer.special_ids, tensors)
     return Imported(
         architecture.model_type,
-        variant.config(fields, tokenizer.special_ids, tensors),
+        replace(config, starts_prompts=starts_prompts(values)),
         lambda model: list(variant.adapt(fields, variant.table(model, tensors))),
         tensors,
         (tokenizer, tokenizer),

@@ -97,6 +97,13 @@ def read_template(values: FileValues) -> ChatTemplate | None:
     )
 
 
+def starts_prompts(values: FileValues) -> bool:
+    """Returns whether bos is read before a prompt; llama.cpp's defaults where nothing is said."""
+    is_llama = values.text(f"{_PREFIX}model") == "llama"
+    has_bos = is_llama or values.text(f"{_PREFIX}pre", "default") == "llama-bpe"
+    return bool(values.flag(f"{_PREFIX}add_bos_token", has_bos))
+
+
 def read_ends(values: FileValues, tokenizer: Tokenizer) -> dict[str, Any]:
     """Returns the option of a search that further tokens end what is written."""
     ids = tokenizer.special_ids

@@ -89,6 +89,11 @@ def test_the_template_of_chats_and_further_ends_come_along() -> None:
     assert read_pretrained(FOLDER / "gemma").chat is None
 
 
+def test_prompts_begin_with_bos_where_llama_cpp_s_do() -> None:
+    starts = {name: read_pretrained(FOLDER / name).config.starts_prompts for name in NAMES}
+    assert starts == {name: not name.startswith("qwen") for name in NAMES}
+
+
 def changed(path: Path, old: bytes, new: bytes) -> Path:
     """Copies a file with some bytes changed; returns the copy."""
     content = (FOLDER / "qwen2" / "model.gguf").read_bytes()
