@@ -354,7 +354,8 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
     packages |= {"text.subwords.sentencepiece_model", "text.subwords.sentencepiece_stream"}
     packages |= {"text.subwords.tokenizer_json"}
     packages |= {"artefact.config_fields"}
-    packages |= {"markup", "markup.addresses", "markup.markdown", "markup.nesting"}
+    packages |= {"markup", "markup.addresses", "markup.backtracking", "markup.markdown"}
+    packages |= {"markup.nesting"}
     packages |= {"markup.placeholders", "markup.spans", "markup.tags"}
     packages |= {"markup.soft_terms", "markup.terms"}
     packages |= {"config.single_stack", "generation", "understanding"}

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup import addresses, markdown, placeholders, tags
+from keras_transformer.markup.backtracking import may_take_for_ever
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS
 
@@ -75,7 +76,8 @@ def pattern_of(
         glossary: Terms, which come last.
 
     Raises:
-        ValueError: The profile is unknown, or an expression is not valid or matches nothing at all.
+        ValueError: The profile is unknown, or an expression is not valid, matches nothing at all,
+            or may take for ever.
     """
     check_choice("markup", profile, PROFILES)
     for one in own:
@@ -105,4 +107,10 @@ def _check_own(expression: str) -> None:
         raise ValueError(
             "span_pattern must match some text, and neither name a group nor refer to one by its "
             f"number, got {expression!r}."
+        )
+    if may_take_for_ever(expression):
+        raise ValueError(
+            f"span_pattern must not repeat what can be read in several ways, got {expression!r}: "
+            "a search would take for ever on some texts. Make inner repetitions possessive, as in "
+            "(?:a++)+, and let alternatives that are repeated begin with different characters."
         )
