@@ -1,5 +1,6 @@
 """4-bit blocks: integers of 4 bits, scales that bfloat16 holds, less error than plain rounding."""
 
+import gguf
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,13 @@ def test_weights_of_4_bits_keep_their_integers(form: Int4Form) -> None:
     steps = found.values.astype(int) - found.zeros.astype(int)[..., None]
     np.testing.assert_array_equal(steps.reshape(9, 2, 128), values - zeros)
     np.testing.assert_allclose(found.lines(256), lines, rtol=2**-8)
+
+
+def test_weights_of_llama_cpps_q4_0_keep_their_integers() -> None:
+    kind, lines = gguf.GGMLQuantizationType.Q4_0, draw(0, 16, 96)
+    rounded = gguf.dequantize(gguf.quantize(lines, kind), kind)
+    found = Int4Blocks.nearest(rounded, Int4Form(32))
+    np.testing.assert_allclose(found.lines(96), rounded, rtol=2**-8)
 
 
 def test_small_blocks_and_zero_points_err_less() -> None:
