@@ -18,12 +18,18 @@ def make_numbers_plain(config: Any) -> None:
             object.__setattr__(config, field.name, float(value))
 
 
-def check_size(name: str, value: object, least: int = 1) -> None:
-    """Raises unless a value is an integer of at least `least`."""
+# Distances up to the largest have a place each in a table, which no file may make too large.
+MOST_DISTANCE = 1 << 20
+
+
+def check_size(name: str, value: object, least: int = 1, most: int | None = None) -> None:
+    """Raises unless a value is an integer of at least `least`, and at most `most` if given."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}.")
 
 
 def check_number(name: str, value: object) -> None:

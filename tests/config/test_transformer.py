@@ -62,6 +62,10 @@ def test_a_config_cannot_be_changed() -> None:
         ),
         ({"decoder_recurrence": "lstm"}, "decoder_recurrence must be .*ssru.*, got 'lstm'"),
         ({"relative_per_block": True}, "relative_per_block needs relative_buckets, got None"),
+        (
+            {"relative_buckets": 8, "relative_max_distance": 1 << 31},
+            "relative_max_distance must be at most 1048576, got 2147483648",
+        ),
         ({"rotary_base": 1.0}, "rotary_base must be above 1 and finite, got 1.0"),
         ({"rotary_base": float("nan")}, "rotary_base must be above 1 and finite, got nan"),
         ({"rotary_base": 10_000.0, "key_dim": 5}, "rotary_base needs an even key_dim.*key_dim=5"),

@@ -4,7 +4,7 @@ compared with.
 
 import dataclasses
 
-from keras_transformer.config.checks import check_size, make_numbers_plain
+from keras_transformer.config.checks import MOST_DISTANCE, check_size, make_numbers_plain
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class DisentangledConfig:
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
-        check_size("relative_max_distance", self.max_distance)
+        check_size("relative_max_distance", self.max_distance, most=MOST_DISTANCE)
         check_size("disentangled_buckets", self.buckets, least=4)
         if self.buckets % 2:
             raise ValueError(f"disentangled_buckets must be even, got {self.buckets}.")

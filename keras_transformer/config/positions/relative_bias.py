@@ -2,7 +2,12 @@
 
 import dataclasses
 
-from keras_transformer.config.checks import check_flag, check_size, make_numbers_plain
+from keras_transformer.config.checks import (
+    MOST_DISTANCE,
+    check_flag,
+    check_size,
+    make_numbers_plain,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +27,7 @@ class RelativeBiasConfig:
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
-        check_size("relative_max_distance", self.max_distance)
+        check_size("relative_max_distance", self.max_distance, most=MOST_DISTANCE)
         check_size("relative_buckets", self.buckets, least=4)
         check_flag("relative_per_block", self.per_block)
         if self.buckets % 2:

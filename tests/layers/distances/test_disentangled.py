@@ -50,6 +50,10 @@ def test_scores_are_those_of_each_distance(queries: int, keys: int, randomize) -
     [
         ({"buckets": 5}, r"disentangled_buckets must be even, got 5"),
         ({"buckets": 2}, r"disentangled_buckets must be at least 4"),
+        (
+            {"max_distance": 1 << 31},
+            r"relative_max_distance must be at most 1048576, got 2147483648",
+        ),
         ({"buckets": 8, "max_distance": 5}, r"relative_max_distance must be more than half"),
     ],
 )
