@@ -100,6 +100,7 @@ SHARED = {
     "keras_transformer.understanding.engine",
     "keras_transformer.understanding.text_rows",
     "keras_transformer.understanding.text_understanding",
+    "keras_transformer.whole_files",
 }
 SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.artefact.encoder_signatures",

@@ -22,7 +22,8 @@ try:
     from keras_transformer.export.onnx.check.operators import check_operators
     from keras_transformer.export.onnx.expressible import check_expressible
     from keras_transformer.export.onnx.form import Form
-    from keras_transformer.export.onnx.graph_sets import GraphSet, graph_sets
+    from keras_transformer.export.onnx.graph_sets import GraphSet, adapted_sets, graph_sets
+    from keras_transformer.export.onnx.layers.adapters import check_can_adapt
     from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
     from keras_transformer.export.onnx.quantize.precision import tolerance_of
     from keras_transformer.export.onnx.weights_file import save_graphs
@@ -76,6 +77,7 @@ def export_onnx(
     shortlist: Shortlist | None = None,
     chat: ChatTemplate | None = None,
     quantization: Quantization | None = None,
+    adapters: bool = False,
     progress: Callable[[str], object] | None = None,
 ) -> Path:
     """Writes a model of any family as an ONNX artefact that our runtime and other languages run.
@@ -111,6 +113,8 @@ def export_onnx(
             if None.
         chat: The template of chats, which the server renders; None if the model has none.
         quantization: How weights are quantised, and on which texts; the defaults if None.
+        adapters: Let the graphs of a decoder take low-rank adapters, of which each text of a batch
+            has one or none (`OnnxGenerator`'s `adapters`); in float32 for `target` "onnxruntime".
         progress: Called with a line that says what is lost on these texts, such as `print`.
 
     Returns:
@@ -130,7 +134,11 @@ def export_onnx(
     check_inputs(model, tokenizer, target_tokenizer or tokenizer)
     check_min_score(min_score)
     own = check_defaults(search or {})
-    form = Form.choose(model, target, quantize, opset)
+    if adapters and target == FASTEST:
+        target = "onnxruntime"
+    form = replace(Form.choose(model, target, quantize, opset), has_adapters=adapters)
+    if adapters:
+        check_can_adapt(model, form.target, form.precision)
     check_expressible(model.config, form.target, form.precision)
     check_shortlist(model, shortlist)
     chosen = quantization or Quantization()
@@ -176,7 +184,10 @@ def _write(
     blocks, texts = quantization.int4_form, quantization.calibration
     calibration = None if texts is None else Calibration(model, *both, texts, form.opset)
     int4 = Int4Matrices(blocks) if calibration is None else calibration.matrices(blocks)
-    sets = graph_sets(model.config, form, has_shortlist=shortlist is not None, int4=int4)
+    if form.has_adapters:
+        sets = adapted_sets(model)
+    else:
+        sets = graph_sets(model.config, form, has_shortlist=shortlist is not None, int4=int4)
     graphs = chain.from_iterable(each.emit(model, form) for each in sets)
     save_graphs(graphs, directory, WEIGHTS_FILE)
     files = {

@@ -23,6 +23,7 @@ class Form:
         opset: Version of the standard operators.
         fallback: Why the target is not the one that was requested; None otherwise.
         has_native: Whether there are graphs for "native" beside those for `target`.
+        has_adapters: Whether graphs take adapters.
     """
 
     target: str
@@ -30,6 +31,7 @@ class Form:
     opset: int
     fallback: str | None = None
     has_native: bool = False
+    has_adapters: bool = False
 
     @classmethod
     def choose(cls, model: AnyModel, target: str, quantize: str | None, opset: int) -> "Form":

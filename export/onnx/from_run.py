@@ -35,6 +35,7 @@ class OnnxKeywords(TypedDict, total=False):
     search: Mapping[str, Any] | None
     chat: ChatTemplate | None
     quantization: Quantization | None
+    adapters: bool
     progress: Callable[[str], object] | None
 
 

@@ -13,9 +13,11 @@ from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.inputs import AnyModel
 from keras_transformer.export.onnx.form import Form
 from keras_transformer.export.onnx.graphs.native import NOT_OURS
+from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
 from keras_transformer.export.onnx.graphs.specs import Specs, graph_specs
 from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.heads.chain import chain_graph
+from keras_transformer.export.onnx.layers.adapters import AdaptedFloat32, with_adapters
 from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
 from keras_transformer.export.onnx.quantize.precision import in_precision_spec, target_in
 
@@ -59,6 +61,12 @@ class GraphSet:
 
     def _file(self, name: str) -> str:
         return f"{self.prefix}{graph_file(name)}"
+
+
+def adapted_sets(model: AnyModel) -> tuple[GraphSet, ...]:
+    """Returns the graphs of a decoder that take adapters, in float32 for onnxruntime."""
+    specs = with_adapters(graph_specs(model.config), model)
+    return (GraphSet(OnnxRuntime(AdaptedFloat32()), specs),)
 
 
 def graph_sets(

@@ -3,8 +3,9 @@ decoded in batches over sessions. They know nothing of text.
 """
 
 import dataclasses
+import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.phrase_search import PhraseSearch
 from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
+from keras_transformer.runtime.onnx_graphs.adapters import Adapters
 from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, bytes_per_row
 from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
 from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortlist
@@ -61,6 +63,7 @@ class DecodedRows:
         phrases: What each row must hold; empty for nothing in any.
         starts: The token before each prefix; empty for the model's own.
         grammar: What each row must follow behind its prefix; None for nothing.
+        adapters: The adapter of each row, None for none; empty for none in any.
     """
 
     options: SearchOptions
@@ -70,6 +73,7 @@ class DecodedRows:
     phrases: Sequence[Phrases] = ()
     starts: Sequence[int] = ()
     grammar: GrammarState | None = None
+    adapters: Sequence[str | None] = ()
 
     @property
     def filled(self) -> list[int]:
@@ -88,6 +92,7 @@ class DecodedRows:
             phrases=phrases if any(phrases) else (),
             starts=[self.starts[place] for place in places] if self.starts else (),
             grammar=self.grammar,
+            adapters=[self.adapters[place] for place in places] if self.adapters else (),
         )
 
     @property
@@ -113,11 +118,13 @@ class DecoderEngine:
             options; the CPU if None.
         prefix_cache_tokens: Most tokens of prompts whose keys and values are kept for later prompts
             that begin alike, by a decoder alone.
+        adapters: For each name the file of a low-rank adapter, by a decoder alone.
 
     Attributes:
         manifest: The artefact's contract.
         peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
         prefixes: What earlier prompts began with.
+        adapters: What rows may have beside the model's weights.
 
     Raises:
         ValueError: A number is out of range, a graph does not match the manifest, or the artefact
@@ -133,6 +140,7 @@ class DecoderEngine:
         max_cache_bytes: int | None,
         providers: Sequence[Provider] | None = None,
         prefix_cache_tokens: int = 0,
+        adapters: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> None:
         check_sizes(batch_tokens=batch_tokens, max_cache_bytes=max_cache_bytes)
         HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
@@ -153,6 +161,7 @@ class DecoderEngine:
                 "from any place on: export it again, or leave it at 0 for a model of another "
                 "family, or with relative sinusoids or recurrence."
             )
+        self.adapters = Adapters(manifest.graphs["decoder"].inputs, adapters or {})
         self._shortlist = _open_shortlist(manifest, files)
         self._graphs.open(*self._reads)
 
@@ -322,6 +331,7 @@ class DecoderEngine:
             shortlist,
             request.beams,
             self.cache_room,
+            self.adapters.arrays,
         )
         try:
             yield steps, self._begin(opened, steps, request)
@@ -333,7 +343,8 @@ class DecoderEngine:
     ) -> tuple[Arrays, BatchShortlist | None]:
         """Returns what a batch's decoder takes beside tokens, and its shortlist, if it has one."""
         if rows.sources is None:
-            return {}, None
+            own = [rows.adapters[place] for place in request.places] if rows.adapters else []
+            return self.adapters.ids(own or [None] * len(request.places)), None
         sources = [rows.sources[place] for place in request.places]
         mask, cross = self._graphs.keys_values(opened["encoder"], sources)
         given = {"source_mask": mask, **cross}
@@ -357,7 +368,8 @@ class DecoderEngine:
             return request
         begun = dataclasses.replace(request, begun=count)
         if request.prompt_lengths:
-            if self.prefixes:
+            # What a prompt leaves in the caches is that of its adapter.
+            if self.prefixes and not self.adapters.names:
                 steps.read_on(opened["prefill"], begun.begun_ids(), self.prefixes)
             else:
                 steps.prefill(opened["prefill"], begun.begun_ids())

@@ -1,7 +1,7 @@
 """`OnnxGenerator`: continuations of texts with an exported decoder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from keras_transformer.config.family import DECODER
@@ -36,6 +36,9 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
             fastest here if None.
         prefix_cache_tokens: Most tokens of prompts whose keys and values are kept, for later
             prompts that begin alike.
+        adapters: For each name the file of a low-rank adapter (`save_lora_weights`) that prompts
+            may have beside the model's weights; for artefacts exported with `adapters=True`. No
+            beginnings of prompts are kept then. None for none.
         mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
             writes to the file changes the answers.
 
@@ -70,6 +73,7 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         target: str | None = None,
         mmap: bool = False,
         prefix_cache_tokens: int = 0,
+        adapters: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> None:
         engine = partial(
             OnnxGenerationEngine,
@@ -78,6 +82,7 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
             max_cache_bytes=max_cache_bytes,
             providers=providers,
             prefix_cache_tokens=prefix_cache_tokens,
+            adapters=adapters,
         )
         OpenedArtefact.__init__(self, directory, DECODER, engine, target=target, mmap=mmap)
         [text_ids] = self.text_ids

@@ -53,6 +53,7 @@ class OnnxGenerationEngine(DecoderEngine):
         phrases: Sequence[Phrases] = (),
         starts: Sequence[int] = (),
         grammar: GrammarState | None = None,
+        adapters: Sequence[str | None] = (),
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
 
@@ -65,12 +66,13 @@ class OnnxGenerationEngine(DecoderEngine):
             starts: The token that each row begins with, before its prompt, which then may hold any
                 ids; empty for the model's own.
             grammar: As there.
+            adapters: The name of each row's adapter, None for none; empty for none in any.
 
         Raises:
             ValueError: A prompt or an option does not fit the model.
             RuntimeError: The engine is closed.
         """
-        rows = self._checked(prompts, options, phrases, starts, grammar)
+        rows = self._checked(prompts, options, phrases, starts, grammar, adapters)
         return self._search(rows, with_scores, stops)
 
     def stream(
@@ -79,17 +81,23 @@ class OnnxGenerationEngine(DecoderEngine):
         options: SearchOptions,
         grammar: GrammarState | None = None,
         starts: Sequence[int] = (),
+        adapters: Sequence[str | None] = (),
     ) -> Iterator[int]:
-        """As `GenerationEngine.stream`, and `starts` as for `search`.
+        """As `GenerationEngine.stream`, and `starts` and `adapters` as for `search`.
 
         Raises:
             ValueError: A prompt or an option does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        return self._stream(self._checked([prompt], options, starts=starts, grammar=grammar))
+        return self._stream(self._checked([prompt], options, (), starts, grammar, adapters))
 
     def token_scores(
-        self, prompt: Sequence[int], tokens: Sequence[int], count: int, starts: Sequence[int] = ()
+        self,
+        prompt: Sequence[int],
+        tokens: Sequence[int],
+        count: int,
+        starts: Sequence[int] = (),
+        adapters: Sequence[str | None] = (),
     ) -> tuple[Values, Ids, Values]:
         """Returns log-probabilities of tokens that follow a prompt, step by step as they are found.
 
@@ -98,6 +106,7 @@ class OnnxGenerationEngine(DecoderEngine):
             tokens: The ids that follow it.
             count: How many of the most probable tokens to name for each.
             starts: As for `search`.
+            adapters: As for `search`.
 
         Returns:
             The log-probability of each, float32 `(tokens,)`, in nats; and the most probable ids in
@@ -109,7 +118,8 @@ class OnnxGenerationEngine(DecoderEngine):
         """
         check_texts_fit(self.config, [[*prompt, *tokens]])
         options = SearchOptions(max_length=max(1, len(tokens)), min_length=0)
-        rows, graph = self._checked([prompt], options, starts=starts), "greedy_scores"
+        rows = self._checked([prompt], options, (), starts, adapters=adapters)
+        graph = "greedy_scores"
         opened, count = self._graphs.open(graph), min(count, self.config.vocab_size)
         request = self._request(rows, [0], seed=0, with_scores=True)
         own = np.zeros(len(tokens), np.float32)
@@ -182,6 +192,7 @@ class OnnxGenerationEngine(DecoderEngine):
         phrases: Sequence[Phrases] = (),
         starts: Sequence[int] = (),
         grammar: GrammarState | None = None,
+        adapters: Sequence[str | None] = (),
     ) -> DecodedRows:
         checked = check_prompts(self.config, prompts, options, phrases, starts, grammar)
         return DecodedRows(
@@ -191,4 +202,5 @@ class OnnxGenerationEngine(DecoderEngine):
             phrases=checked.phrases,
             starts=checked.starts,
             grammar=grammar,
+            adapters=adapters,
         )

@@ -23,10 +23,12 @@ class Prompt:
     Attributes:
         ids: All of its ids, the one that it begins with included.
         text: The text that continuations go on from; "" where they begin one of their own.
+        adapter: The adapter that it is continued with; None for none.
     """
 
     ids: tuple[int, ...]
     text: str = ""
+    adapter: str | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -130,6 +132,7 @@ class PromptContinuer:
             phrases=self._phrases(chosen, len(prompts)),
             starts=[prompt.ids[0] for prompt in prompts],
             grammar=self._grammars.start(chosen),
+            adapters=[prompt.adapter for prompt in prompts],
         )
         return [
             self._written(prompt, chosen, best)
@@ -147,7 +150,8 @@ class PromptContinuer:
             [(best, ending)] = self.search([prompt], options)
             return iter([*filter(None, [best.text]), ending])
         grammar = self._grammars.start(chosen)
-        tokens = self._engine.stream(prompt.ids[1:], chosen, grammar, [prompt.ids[0]])
+        begins = [prompt.ids[0]], [prompt.adapter]
+        tokens = self._engine.stream(prompt.ids[1:], chosen, grammar, *begins)
         return self._pieces(prompt, chosen, tokens)
 
     def scores(
@@ -163,7 +167,8 @@ class PromptContinuer:
         """
         first, *rest = prompt.ids
         read, tokens = ([], [*rest, *ids]) if with_prompt else (rest, list(ids))
-        own, best, values = self._engine.token_scores(read, tokens, count, [first])
+        begins = [first], [prompt.adapter]
+        own, best, values = self._engine.token_scores(read, tokens, count, *begins)
         spell = self._text_ids.spellings
         found = [
             TokenScore(text, float(value), [*zip(spell(row), tops.tolist(), strict=True)])

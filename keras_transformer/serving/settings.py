@@ -111,6 +111,9 @@ class ServeOptions:
         prefix_cache_tokens: Most tokens of prompts whose keys and values a decoder keeps, for later
             prompts that begin alike; 2048 if None, or none by an artefact that cannot read on
             behind them.
+        adapter: Low-rank adapters of a decoder, each NAME=FILE, such as pirate=pirate.lora.npz,
+            which requests of OpenAI's API name as `model`; for an artefact exported with
+            --adapters.
         mmap: Map files of weights instead of reading them: servers share their memory. Whoever
             writes to one then changes the answers, and whoever cuts it short ends the server.
         drain_seconds: Seconds that requests have to finish when the server is told to stop.
@@ -161,6 +164,7 @@ class ServeOptions:
     threads: int | None = None
     provider: tuple[str, ...] = ()
     prefix_cache_tokens: int | None = None
+    adapter: tuple[str, ...] = _repeated()
     mmap: bool = False
     drain_seconds: float = 30.0
     log_requests: bool = True
@@ -209,10 +213,12 @@ class ServeOptions:
         if (self.artefact is None) == (self.model_config is None):
             raise ValueError("either artefact or model_config must be given, not both.")
         if self.model_config is not None:
-            for name in ("model_name", "versions", "version_labels"):
+            for name in ("model_name", "versions", "version_labels", "adapter"):
                 if getattr(self, name) != getattr(ServeOptions, name):
                     raise ValueError(f"{name} belongs in the file of model_config: leave it out.")
-        self.models()
+        [*names] = (model.name for model in self.models())
+        if twice := set(names).intersection(self.adapters):
+            raise ValueError(f"adapter names the model itself, {min(twice)!r}: give another name.")
         _ = self.pairs
 
     def _check_names(self) -> None:
@@ -239,6 +245,24 @@ class ServeOptions:
                 raise ValueError(
                     f"forwarded_allow_ips must be addresses, got {value!r}."
                 ) from error
+
+    @property
+    def adapters(self) -> dict[str, Path]:
+        """The file of each adapter, by the name that `adapter` gives it.
+
+        Raises:
+            ValueError: One has no name or no file, or two have one name.
+        """
+        found: dict[str, Path] = {}
+        for value in self.adapter:
+            name, _, file = value.partition("=")
+            if not name or not file or name in found:
+                raise ValueError(
+                    "adapter must be NAME=FILE, such as pirate=pirate.lora.npz, each with a name "
+                    f"of its own, got {value!r}."
+                )
+            found[name] = Path(file)
+        return found
 
     @property
     def pairs(self) -> list[LanguagePair]:

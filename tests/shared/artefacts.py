@@ -3,8 +3,9 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from keras_transformer.text.tokenizer import Tokenizer
@@ -83,6 +84,66 @@ def export_small(
         return made[key]
 
     return make
+
+
+class Adapted(NamedTuple):
+    """A decoder that takes adapters: its artefact, their files, and artefacts with one merged."""
+
+    path: Path
+    files: dict[str, Path]
+    merged: dict[str | None, Path]
+
+
+@pytest.fixture(scope="session")
+def adapted_decoder(
+    masked_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> Adapted:
+    """A decoder with rotary positions, and adapters of two ranks, one of a few layers alone."""
+    from keras_transformer.export import export_onnx
+
+    folder, random = tmp_path_factory.mktemp("adapted"), np.random.default_rng(3)
+
+    def export(one: Any, name: str, **options: Any) -> Path:
+        options = {"target": "onnxruntime", **options}
+        return export_onnx(one, masked_tokenizer, folder / name, **options)
+
+    model = _adaptable(masked_tokenizer)
+    found = Adapted(export(model, "base", adapters=True), {}, {None: export(model, "plain")})
+    for name, rank, layers in (("first", 2, None), ("second", 3, ["query", "output"])):
+        other = _adaptable(masked_tokenizer)
+        other.set_weights(model.get_weights())
+        other.enable_lora(rank, lora_alpha=8.0, target_layer_names=layers)
+        for weight in other.weights:
+            if weight.name.startswith("lora"):
+                weight.assign(random.normal(0, 0.4, weight.shape))
+        found.files[name] = folder / f"{name}.lora.npz"
+        other.save_lora_weights(found.files[name])
+        found.merged[name] = export(other.merge_lora(), name)
+    return found
+
+
+def _adaptable(tokenizer: Tokenizer) -> Any:
+    from keras_transformer.config.decoder_only import DecoderConfig
+    from keras_transformer.models.decoder_only import build_decoder
+
+    config = DecoderConfig(
+        vocab_size=tokenizer.vocab_size,
+        special_ids=tokenizer.special_ids,
+        model_dim=16,
+        feed_forward_dim=24,
+        num_heads=4,
+        num_key_value_heads=2,
+        num_layers=1,
+        gated_feed_forward=True,
+        norm_kind="rms_norm",
+        positions="none",
+        rotary_base=100.0,
+        max_positions=None,
+    )
+    model, random = build_decoder(config), np.random.default_rng(1)
+    for weight in model.weights:
+        weight.assign(random.normal(0, 0.4, weight.shape))
+    return model
 
 
 @pytest.fixture(scope="session")

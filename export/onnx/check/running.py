@@ -26,6 +26,12 @@ class CheckedGraph:
         self._session = open_session(manifest, files, name, threads=1)
         graph = manifest.graphs[name]
         self.inputs = {spec.name: np.dtype(spec.dtype) for spec in graph.inputs}
+        # One adapter for all, of rank 1, that adds nothing.
+        self._adapters = {
+            spec.name: np.zeros([size if isinstance(size, int) else 1 for size in spec.shape])
+            for spec in graph.inputs
+            if spec.name.startswith("adapter_")
+        }
         self._outputs = [spec.name for spec in graph.outputs]
 
     def typed(self, arrays: Arrays) -> Arrays:
@@ -38,13 +44,13 @@ class CheckedGraph:
 
     def run(self, inputs: Arrays) -> Arrays:
         """Runs the graph."""
-        found = self._session.run(self._outputs, self.typed(inputs))
+        found = self._session.run(self._outputs, self.typed({**self._adapters, **inputs}))
         return dict(zip(self._outputs, found, strict=True))
 
     def run_in_place(self, inputs: Arrays, buffers: Arrays) -> Arrays:
         """Runs one step that writes the new caches over the old ones."""
         binding = self._session.io_binding()
-        given = {**self.typed(inputs), **buffers}
+        given = {**self.typed({**self._adapters, **inputs}), **buffers}
         for name, value in given.items():
             binding.bind_input(name, "cpu", 0, value.dtype.type, value.shape, value.ctypes.data)
         for name, value in buffers.items():

@@ -21,6 +21,7 @@ from keras_transformer.export.onnx.heads import candidates, listed
 from keras_transformer.export.onnx.heads.adaptive import adaptive_log_probabilities
 from keras_transformer.export.onnx.heads.of_encoders import emit_head, rows_that_are_read
 from keras_transformer.export.onnx.heads.vocabulary import vocabulary_matrix, vocabulary_product
+from keras_transformer.export.onnx.layers.adapters import AdaptedFloat32, with_adapters
 from keras_transformer.export.onnx.layers.attention.kinds import named
 from keras_transformer.export.onnx.layers.attention.sequences import (
     prefill_attention,
@@ -45,6 +46,8 @@ class OnnxRuntime(Pieces):
         inputs, outputs = graph_specs(model.config, self.listing if self.has_shortlist else None)[
             name
         ]
+        if isinstance(self.kernels, AdaptedFloat32):
+            inputs, _ = with_adapters({name: (inputs, outputs)}, model)[name]
         graph = GraphBuilder(inputs, opset)
         emit = {
             "encoder": self._emit_encoder,

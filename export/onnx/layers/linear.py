@@ -2,12 +2,24 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.layers.attention import MultiHeadAttention
+
+
+class Source(NamedTuple):
+    """A layer of the model that outputs come from.
+
+    Attributes:
+        path: The layer's path.
+        scale: How many times as large as the layer's they are.
+    """
+
+    path: str
+    scale: np.ndarray | np.float32
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,7 @@ class Linear:
         relu: Whether ReLU follows.
         nonnegative: Whether the inputs come from ReLU.
         ranked: Whether each row of the outputs may be multiplied by a positive factor of its own.
+        sources: The layers that the outputs come from, one after the other; empty if not known.
     """
 
     kernel: np.ndarray
@@ -30,13 +43,15 @@ class Linear:
     relu: bool = False
     nonnegative: bool = False
     ranked: bool = False
+    sources: tuple[Source, ...] = ()
 
     @classmethod
     def of(cls, dense: Any, scale: float | np.ndarray = 1.0, **flags: bool) -> "Linear":
         """Reads a Keras Dense layer; its outputs, or each, become `scale` times as large."""
         factor = np.float32(scale)
         bias = None if dense.bias is None else weight_array(dense.bias) * factor
-        return cls(weight_array(dense.kernel) * factor, bias, **flags)
+        kernel, sources = weight_array(dense.kernel) * factor, (Source(dense.path, factor),)
+        return cls(kernel, bias, sources=sources, **flags)
 
     @property
     def units(self) -> int:
@@ -46,7 +61,7 @@ class Linear:
     def of_units(self, units: np.ndarray) -> "Linear":
         """Returns a layer with these outputs, some perhaps several times."""
         bias = None if self.bias is None else self.bias[units]
-        return replace(self, kernel=self.kernel[:, units], bias=bias)
+        return replace(self, kernel=self.kernel[:, units], bias=bias, sources=())
 
 
 def side_by_side(layers: Iterable[Linear]) -> Linear:
@@ -54,7 +69,8 @@ def side_by_side(layers: Iterable[Linear]) -> Linear:
     layers = list(layers)
     biases = [layer.bias for layer in layers if layer.bias is not None]
     kernel = np.concatenate([layer.kernel for layer in layers], axis=1)
-    return Linear(kernel, np.concatenate(biases) if biases else None)
+    sources = tuple(source for layer in layers for source in layer.sources)
+    return Linear(kernel, np.concatenate(biases) if biases else None, sources=sources)
 
 
 def score_scale(attention: MultiHeadAttention) -> float:

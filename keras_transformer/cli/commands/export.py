@@ -59,6 +59,8 @@ class OnnxOptions:
         max_loss: Largest loss on that text that is exported: by which share the perplexity grows,
             0.05 for a twentieth, or of an encoder what the mean cosine to float32's vectors lacks
             to 1.
+        adapters: Let a decoder's graphs take low-rank adapters (`serve --adapter`), in float32 and
+            for onnxruntime alone.
         opset: ONNX operator set of the graphs.
         shortlist: File with the target pieces that each source piece may need, among which
             translations are searched, faster: Marian's lexical table (target source probability)
@@ -75,6 +77,7 @@ class OnnxOptions:
     zero_points: bool = False
     calibrate: Path | None = None
     max_loss: float | None = None
+    adapters: bool = False
     opset: int = 18
     shortlist: Path | None = None
     shortlist_source: list[Path] = field(default_factory=list)
@@ -209,6 +212,7 @@ def _export_onnx(run: Path, options: ExportOptions, onnx: OnnxOptions) -> Path:
         shortlist=shortlist,
         shortlist_candidates=candidates,
         quantization=quantization,
+        adapters=onnx.adapters,
         progress=print,
         **settings,
     )

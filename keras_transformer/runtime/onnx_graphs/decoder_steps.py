@@ -40,6 +40,7 @@ class DecoderSteps:
         shortlist: The batch's, without its places; None if logits are those of all ids.
         beams: Rows a sentence to begin with.
         room: Tokens that the caches must hold of those before one; None for all.
+        fixed: What the graphs take whatever the sentences.
 
     Attributes:
         peak_bytes: Most memory that the keys and values have taken so far, the encoder's included.
@@ -57,8 +58,10 @@ class DecoderSteps:
         shortlist: BatchShortlist | None = None,
         beams: int = 1,
         room: int | None = None,
+        fixed: Arrays | None = None,
     ) -> None:
         self._graph = graph
+        self._fixed = fixed or {}
         self._with_logits = with_logits
         self._most, self._last_special = np.ones(1, np.int32), np.zeros(1, np.int32)
         self._ends = np.zeros(3, np.int32)
@@ -93,7 +96,8 @@ class DecoderSteps:
             given[WEIGHTS] = self._shortlist.weights
             given["labels"] = Listed(self._shortlist.ids, self._places).labels(labels)
         scores = None if labels is None else np.empty(labels.shape, np.float32)
-        self._read(graph, {**given, **self._per_sentence}, self._cache.buffers, scores)
+        given |= {**self._per_sentence, **self._fixed}
+        self._read(graph, given, self._cache.buffers, scores)
         self._step = ids.shape[1]
         return scores
 
@@ -113,7 +117,10 @@ class DecoderSteps:
         for own, row, start in zip(ids, rows, starts, strict=True):
             if any(starts) and start < len(own):
                 step = np.array([start], np.int32)
-                self._read(graph, {"token_ids": own[None, start:], "step": step}, row)
+                given = {"token_ids": own[None, start:], "step": step}
+                # No sentence has an adapter, so that any of them tells what the graph takes.
+                given |= {name: one[:1] for name, one in self._per_sentence.items()} | self._fixed
+                self._read(graph, given, row)
             known.keep(own, row)
         self._step = ids.shape[1]
 
@@ -275,6 +282,7 @@ class DecoderSteps:
             "totals": self._totals,
             "cache_beams": self._cache.beams,
             **self._per_sentence,
+            **self._fixed,
         }
         if self._shortlist is not None:
             inputs[IDS] = self._shortlist.ids

@@ -66,8 +66,10 @@ class Completions:
         own: Fields of `SearchOptions` that the model was imported with.
         longest: Most tokens of a prompt behind its first; None if there is no limit.
         template: The template of chats; None if the model has none.
+        adapters: Names of what prompts may be continued with beside the model's weights.
 
     Attributes:
+        adapters: Names of what prompts may be continued with beside the model's weights.
         search: The server's search, of which every prompt gets one text.
     """
 
@@ -78,9 +80,11 @@ class Completions:
         own: Mapping[str, Any],
         longest: int | None,
         template: ChatTemplate | None,
+        adapters: Sequence[str] = (),
     ) -> None:
         self._continuer, self._longest, self._template = continuer, longest, template
         self.search = replace(search, num_hypotheses=1)
+        self.adapters = tuple(adapters)
         self._of_samples = {name: own[name] for name in _OF_SAMPLES if name in own}
 
     def warm_up(self) -> None:

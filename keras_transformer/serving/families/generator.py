@@ -100,6 +100,7 @@ class ServedGenerator:
         mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
             writes to the file changes the answers.
         prefix_cache_tokens: As for `OnnxGenerator`.
+        adapters: As for `OnnxGenerator`.
 
     Attributes:
         search: The search of every continuation.
@@ -125,6 +126,7 @@ class ServedGenerator:
         providers: Sequence[Provider] | None = None,
         mmap: bool = False,
         prefix_cache_tokens: int = 0,
+        adapters: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> None:
         check_generation(search)
         self._generator = OnnxGenerator(
@@ -134,6 +136,7 @@ class ServedGenerator:
             providers=providers,
             mmap=mmap,
             prefix_cache_tokens=prefix_cache_tokens,
+            adapters=adapters,
         )
         HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()
@@ -148,6 +151,7 @@ class ServedGenerator:
             self._generator.search,
             self._longest_prompt,
             _chat_template(ArtefactFiles.of(directory), self._generator.manifest.chat),
+            tuple(adapters or ()),
         )
         declared = generator_text_signatures(AnswerSizes(max_length=search.max_length))
         # The rows of all requests are texts.
@@ -180,6 +184,7 @@ class ServedGenerator:
             threads=options.threads,
             providers=parse_providers(options.provider),
             mmap=options.mmap,
+            adapters=options.adapters,
         )
 
     def close(self) -> None:

@@ -37,10 +37,12 @@ _OF_TEXTS_TO_TRANSLATE = (
 )
 # The families that are not translated never split a text, as long_texts="refuse" says.
 _UNUSED: dict[str, _Unused] = {
-    ENCODER_DECODER.name: _Unused((), "cut", ()),
+    ENCODER_DECODER.name: _Unused((), "cut", ("adapter",)),
     # An encoder does not search.
     ENCODER.name: _Unused(
-        [field.name for field in dataclasses.fields(SearchOptions)], "", _OF_TEXTS_TO_TRANSLATE
+        [field.name for field in dataclasses.fields(SearchOptions)],
+        "",
+        (*_OF_TEXTS_TO_TRANSLATE, "adapter"),
     ),
     DECODER.name: _Unused(OF_TRANSLATION, "cut", _OF_TEXTS_TO_TRANSLATE),
 }

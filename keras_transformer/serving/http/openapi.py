@@ -90,7 +90,7 @@ def describe(
         "components": {
             "schemas": {
                 **schemas(options, search, kinds),
-                **openai_schemas(names),
+                **openai_schemas(names, tuple(options.adapters)),
                 **translators_schemas(),
             },
             "parameters": _parameters(names, labels),

@@ -57,7 +57,7 @@ def test_run_and_settings_reach_the_exporter(run_cli, exporter, tmp_path) -> Non
     assert result.out == f"exported runs/demo to {output}\n"
     settings = {"target": "fastest", "quantize": "int8", "opset": 19, "overwrite": False}
     settings |= {"shortlist": None, "shortlist_candidates": 50}
-    settings |= {"quantization": Quantization(), "progress": print}
+    settings |= {"quantization": Quantization(), "adapters": False, "progress": print}
     assert exporter == [(Path("runs/demo"), output, settings)]
 
 

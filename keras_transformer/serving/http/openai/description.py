@@ -36,9 +36,9 @@ def openai_paths(kinds: Sequence[Mapping[str, Signature]]) -> Json:
     return paths
 
 
-def openai_schemas(names: Sequence[str]) -> Json:
-    """Returns the bodies, for models of these names."""
-    model = {"model": {"type": "string", "enum": list(names)}}
+def openai_schemas(names: Sequence[str], adapters: Sequence[str] = ()) -> Json:
+    """Returns the bodies, for models and adapters of these names."""
+    model = {"model": {"type": "string", "enum": [*names, *adapters]}}
     required = {} if len(names) == 1 else model
     optional = {} if required else model
     texts = {"anyOf": [_STRING, _STRINGS]}

@@ -30,12 +30,14 @@ class Asked:
         fields: The fields of its body, `model` taken.
         loaded: The newest version of the model that it names.
         timeout: Seconds that the client gives it; None if it sets no limit.
+        adapter: The adapter that it names in place of the model; None for none.
 
     Attributes:
         service: What answers.
         fields: The fields of its body, `model` taken.
         loaded: The newest version of the model that it names.
         timeout: Seconds that the client gives it; None if it sets no limit.
+        adapter: The adapter that it names in place of the model; None for none.
         waiting: Makes a context that is cancelled when the client hangs up.
     """
 
@@ -46,8 +48,10 @@ class Asked:
         fields: Fields,
         loaded: LoadedVersion,
         timeout: float | None,
+        adapter: str | None = None,
     ) -> None:
         self.service, self.fields, self.loaded, self.timeout = service, fields, loaded, timeout
+        self.adapter = adapter
         self.waiting = partial(until_hang_up, request.receive)
 
     def head(self, prefix: str, kind: str) -> dict[str, Any]:
@@ -56,7 +60,7 @@ class Asked:
             "id": f"{prefix}-{secrets.token_hex(12)}",
             "object": kind,
             "created": int(time.time()),
-            "model": self.loaded.name,
+            "model": self.adapter or self.loaded.name,
             "system_fingerprint": f"version-{self.loaded.number}",
         }
 
@@ -134,8 +138,9 @@ def endpoint(
             fields = Fields(read_object(await bodies.read(request.scope, request.receive)))
             name = fields.text("model")
         with service.refusals("rest", name or ""):
-            loaded = find_model(service, name)
-            answering = answer(Asked(service, request, fields, loaded, timeout))
+            adapter = name if name in service.options.adapters else None
+            loaded = find_model(service, None if adapter else name)
+            answering = answer(Asked(service, request, fields, loaded, timeout, adapter))
         return await answering
 
     return respond
@@ -166,6 +171,7 @@ def find_model(service: Service, name: str | None) -> LoadedVersion:
     if name is None and len(names) == 1:
         [name] = names
     if name not in names:
+        names += service.options.adapters
         wanted = "the field 'model' is missing" if name is None else f"no model {name!r} is served"
         code = Code.INVALID_ARGUMENT if name is None else Code.NOT_FOUND
         raise ServingError(code, f"{wanted}: name one of {', '.join(names)}.", "model")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keras_transformer.runtime.prompts import Ending, Prompt
@@ -112,7 +112,8 @@ class Generation:
         }
 
     def _rows(self) -> Request:
-        self.prompts = self.read()
+        adapter = self.asked.adapter
+        self.prompts = [replace(prompt, adapter=adapter) for prompt in self.read()]
         return Request(
             self.completions.rows(self.prompts, self.options, self.count, self.scored, self.writes)
         )

@@ -1,5 +1,6 @@
 """The routes of OpenAI's API, and its list of models."""
 
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -53,13 +54,15 @@ class _Models:
 
     async def __call__(self, request: Request) -> Response:
         """Lists the models that are served."""
-        return JsonResponse({"object": "list", "data": list(map(_model, self._service.models))})
+        models = [(one.name, one.directory) for one in self._service.models]
+        models += self._service.options.adapters.items()
+        return JsonResponse({"object": "list", "data": [_model(*one) for one in models]})
 
 
-def _model(options: Any) -> dict[str, Any]:
-    created = int(options.directory.stat().st_mtime) if options.directory.exists() else 0
+def _model(name: str, path: Path) -> dict[str, Any]:
+    created = int(path.stat().st_mtime) if path.exists() else 0
     return {
-        "id": options.name,
+        "id": name,
         "object": "model",
         "created": created,
         "owned_by": "keras-transformer",
