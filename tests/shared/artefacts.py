@@ -28,10 +28,13 @@ def export_learned(
     """`export_learned(target)`: the learned model and an artefact of it."""
 
     def export(target: str) -> Exported:
+        from quick_exports import compared
+
         from keras_transformer.export import export_onnx
 
         def write(directory: Path) -> None:
-            export_onnx(learned_model, tokenizer, directory / "artefact", target=target)
+            with compared():
+                export_onnx(learned_model, tokenizer, directory / "artefact", target=target)
 
         path = made_once(f"exported_{target}", write) / "artefact"
         return Exported(path, learned_model, tokenizer, tokenizer)
