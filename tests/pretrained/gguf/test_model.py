@@ -13,8 +13,10 @@ import pytest
 from keras_transformer import from_pretrained
 from keras_transformer.cli.commands.import_model import main
 from keras_transformer.pretrained.errors import ImportRefusedError
-from keras_transformer.pretrained.gguf.container import open_gguf
+from keras_transformer.pretrained.gguf import model
+from keras_transformer.pretrained.gguf.container import Gguf, open_gguf
 from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.pretrained.values import FileValues
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 
@@ -29,9 +31,9 @@ def read() -> Callable[[str], tuple[Any, Any, dict[str, Any]]]:
 
     def open_once(name: str) -> tuple[Any, Any, dict[str, Any]]:
         if name not in known:
-            model, tokenizer, _ = from_pretrained(FOLDER / name / "model.gguf")
+            made, tokenizer, _ = from_pretrained(FOLDER / name / "model.gguf")
             reference = json.loads((FOLDER / name / "reference.json").read_text(encoding="utf-8"))
-            known[name] = model, tokenizer, reference
+            known[name] = made, tokenizer, reference
         return known[name]
 
     return open_once
@@ -46,13 +48,13 @@ def test_ids_are_theirs(name: str, read: Callable[[str], Any]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_probabilities_of_texts_are_theirs(name: str, read: Callable[[str], Any]) -> None:
-    model, _, reference = read(name)
-    ids = model.config.special_ids
+    made, _, reference = read(name)
+    ids = made.config.special_ids
     rows = [[ids.decoder_start, *row, ids.eos] for row in reference["ids"]]
     given = np.full((len(rows), max(map(len, rows))), ids.pad, np.int32)
     for line, row in zip(given, rows, strict=True):
         line[: len(row)] = row
-    logits = np.asarray(model({"token_ids": given[:, :-1]}), np.float64)
+    logits = np.asarray(made({"token_ids": given[:, :-1]}), np.float64)
     logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     for place, row in enumerate(rows):
         found = logits[place, np.arange(len(row) - 1), row[1:]].sum()
@@ -62,10 +64,10 @@ def test_probabilities_of_texts_are_theirs(name: str, read: Callable[[str], Any]
 def test_the_command_writes_a_run_of_the_file(read: Callable[[str], Any], tmp_path: Path) -> None:
     expected, _, reference = read("llama3")
     assert main([str(FOLDER / "llama3" / "model.gguf"), "--output", str(tmp_path / "run")]) == 0
-    model, tokenizer, _ = load_run(tmp_path / "run")
+    made, tokenizer, _ = load_run(tmp_path / "run")
     assert tokenizer.encode(reference["texts"]) == reference["ids"]
     assert RunDirectory(tmp_path / "run").load_search() == {"stop_tokens": [342]}
-    for found, weight in zip(model.get_weights(), expected.get_weights(), strict=True):
+    for found, weight in zip(made.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(found, weight)
 
 
@@ -92,6 +94,54 @@ def test_the_template_of_chats_and_further_ends_come_along() -> None:
 def test_prompts_begin_with_bos_where_llama_cpp_s_do() -> None:
     starts = {name: read_pretrained(FOLDER / name).config.starts_prompts for name in NAMES}
     assert starts == {name: not name.startswith("qwen") for name in NAMES}
+
+
+def with_values(name: str, values: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Reads a file as if its metadata held further values."""
+    file = open_gguf(FOLDER / name / "model.gguf")
+    given = FileValues(file.values.origin, {**file.values.values, **values})
+    monkeypatch.setattr(model, "open_gguf", lambda path: Gguf(given, file.tensors))
+    return model.read_gguf(FOLDER / name / "model.gguf").config
+
+
+def test_scaled_positions_of_gemma_3_are_those_of_blocks_without_a_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scaling = {"gemma3.rope.scaling.type": "linear", "gemma3.rope.scaling.factor": 8.0}
+    values = {**scaling, "gemma3.block_count": 6, "gemma3.rope.freq_base": 1e6}
+    layers = with_values("gemma3", values, monkeypatch).stack.layers
+    assert [block.own.window for block in layers] == [*[3] * 5, None]
+    near, far = layers[0].own.rotary, layers[5].own.rotary
+    assert (near.base, near.scaling) == (10_000.0, None)
+    assert (far.base, far.scaling.kind, far.scaling.factor) == (1e6, "linear", 8.0)
+
+
+def test_yarn_has_the_numbers_of_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {"type": "yarn", "factor": 4.0, "original_context_length": 32, "yarn_beta_fast": 16.0}
+    values = {f"qwen2.rope.scaling.{name}": one for name, one in named.items()}
+    scaling = with_values("qwen2", values, monkeypatch).rotary_scaling
+    found = scaling["kind"], scaling["factor"], scaling["original_length"], scaling["fast_turns"]
+    assert found == ("yarn", 4.0, 32, 16.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("llama.rope.dimension_count", 4, r"rope.dimension_count: 4, and only the width of a head"),
+        ("llama.attention.head_count", [2, 1], r"attention.head_count must be an integer"),
+        ("split.count", 3, r"is a part of a model: join the parts"),
+        ("tokenizer.ggml.tokens", ["a"] * 345, r"a token twice"),
+        ("tokenizer.ggml.token_type", [1], r"348 tokens and the types of 1"),
+        ("tokenizer.ggml.merges", [1], r"merges must hold values of the type str"),
+        ("llama.rope.scaling.type", 7, r"rope.scaling.type must be a string"),
+    ],
+)
+def test_metadata_that_no_model_has_is_named(
+    name: str, value: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "_RATES", "none")
+    with pytest.raises(ImportRefusedError, match=message):
+        with_values("llama3", {name: value}, monkeypatch)
 
 
 def changed(path: Path, old: bytes, new: bytes) -> Path:
