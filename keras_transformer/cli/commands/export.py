@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keras_transformer.cli.artefact import check_finished_run, load_run
+from keras_transformer.cli.families import family_in
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
@@ -148,6 +149,8 @@ def main(arguments: Sequence[str]) -> int:
             _refuse(options.format, onnx)
             written = _export_pretrained(given.run, options)
     print(f"exported {given.run} to {written}")
+    if options.format != "onnx" and saved_model.signatures == "text":
+        _tell_capitals(given.run)
     if options.format == "saved_model":
         _print_needs(written)
     return 0
@@ -261,6 +264,18 @@ def _export_saved_model(
         **settings,
         **search,
     )
+
+
+def _tell_capitals(run: Path) -> None:
+    """Says that texts in capitals are read as they are, if they are recased elsewhere."""
+    if family_in(run) != "encoder-decoder":
+        return
+    seen = RunDirectory(run).load_training_text()
+    if seen is None or seen.knows_capitals is False:
+        print(
+            "note: what was exported reads texts in capitals as they are; translate, evaluate and "
+            "serve read them as sentences (--casing auto), with --format onnx from the artefact."
+        )
 
 
 def _chosen_search(parser: CommandParser, arguments: Sequence[str], run: Path) -> dict[str, Any]:

@@ -19,7 +19,10 @@ _MICROSOFT = re.compile(
     r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml"
     r"|ppt/(?:slides|notesSlides)/\w+\.xml"
 )
-_OPEN = re.compile(r"content\.xml")
+_OPEN = re.compile(r"(?:content|styles)\.xml")
+_STYLES = "styles.xml"
+# Of OpenDocument's styles, what is printed at the edges of each page.
+_EDGES = ("header", "header-left", "header-first", "footer", "footer-left", "footer-first")
 # What begins with these stands for no text: a change of format, what a file has as it is, a text.
 _FORMAT, _RAW, _TEXT = "\0", "\1", "\2"
 _SPELLING = frozenset(("proofErr", "lastRenderedPageBreak"))
@@ -47,7 +50,8 @@ class OfficeDocument:
                 _check(archive, reading.most_unpacked or max(_MOST_BYTES, _MOST_TIMES * len(data)))
                 self._parts = {
                     info.filename: kind(archive.read(info))
-                    for info in archive.infolist()
+                    # Headers and footers come last.
+                    for info in sorted(archive.infolist(), key=lambda one: one.filename == _STYLES)
                     for pattern, kind in ((_MICROSOFT, _MicrosoftPart), (_OPEN, _OpenPart))
                     if pattern.fullmatch(info.filename)
                 }
@@ -99,7 +103,7 @@ def _check(archive: zipfile.ZipFile, most: int) -> None:
 
 
 class _OpenPart(XmlDocument):
-    """The content of a file of OpenDocument."""
+    """The content of a file of OpenDocument, or its styles, which hold headers and footers."""
 
     _INLINE: Roles = {
         "span": "inside",
@@ -110,11 +114,13 @@ class _OpenPart(XmlDocument):
     }
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(data, "document-content")
+        super().__init__(data)
+        has_styles = self.root.local == "document-styles"
         deleted = list(self.root.all("tracked-changes"))
         self.segments = [
             self._segment(one, text)
-            for one in self.root.all("p", "h")
+            for part in (self.root.all(*_EDGES) if has_styles else [self.root])
+            for one in part.all("p", "h")
             if not any(other.start < one.start < other.end for other in deleted)
             and any(map(str.isalpha, (text := self._text(one)).plain))
         ]

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,7 +229,11 @@ class ServedGenerator:
         )
 
     def read_text(
-        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+        self,
+        text: str,
+        target_prefix: str = "",
+        languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """As `Streaming.read_text`; the text is a prompt, so a prefix is refused."""
         if target_prefix:

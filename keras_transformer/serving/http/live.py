@@ -21,7 +21,7 @@ from keras_transformer.serving.http.exchange import (
 from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
-from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, SAMPLING, STOP
+from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, PHRASES, SAMPLING, STOP
 from keras_transformer.serving.models.served import languages_of, streaming
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
@@ -31,7 +31,9 @@ from keras_transformer.text.joined_lines import join_lines
 _JOIN = "join_lines"
 _LANGUAGES = ("source_language", "target_language")
 # Options of the search that a stream may have of its own.
-_OWN = tuple(spec.name for spec in (*SAMPLING, STOP, *GRAMMAR_INPUTS))
+_OWN = (*(spec.name for spec in (*SAMPLING, STOP, *GRAMMAR_INPUTS)), *PHRASES)
+# Those that are lists of strings; one string is a list of one.
+_LISTS = (STOP.name, *PHRASES)
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -135,10 +137,13 @@ class _Live:
         body = read_object(await self._bodies.read(request.scope, request.receive))
         check_keys(body, (*names, *_OWN))
         own = {name: body.pop(name) for name in _OWN if name in body}
-        if isinstance(own.get("stop", []), str):
-            own["stop"] = [own["stop"]]
-        if not isinstance(own.get("stop", []), list):
-            raise refusal("stop must be a string or a list of strings.")
+        for name in _LISTS:
+            if isinstance(own.get(name, []), str):
+                own[name] = [own[name]]
+            if not isinstance(own.get(name, []), list) or (
+                name in PHRASES and not all(isinstance(one, str) for one in own.get(name, []))
+            ):
+                raise refusal(f"{name} must be a string or a list of strings.")
         return self._texts(body, names), own
 
     async def _read(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:

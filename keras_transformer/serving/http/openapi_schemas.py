@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
-from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, SAMPLING, STOP
+from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, PHRASES, SAMPLING, STOP
 from keras_transformer.serving.settings import ServeOptions
 
 Schema = dict[str, Any]
@@ -112,6 +112,7 @@ def schemas(
                 "target_prefix": _STRING,
                 **_OPTIONS,
                 **{spec.name: _row(spec) for spec in (*SAMPLING, STOP, *GRAMMAR_INPUTS)},
+                **{name: {"type": ["array", "string"], "items": _STRING} for name in PHRASES},
             },
         ),
         "ExplainRequest": _object({"text": _STRING}, _OPTIONS),

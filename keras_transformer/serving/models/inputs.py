@@ -4,6 +4,7 @@ the signature, texts become ids, and texts that are too long are refused.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.row_terms import RowTerms
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
+    GLOSSARY,
     REQUIRE,
     Arrays,
     Own,
@@ -180,18 +182,36 @@ class RowReader:
         return self._readers[signature.name](inputs)
 
     def read_text(
-        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+        self,
+        text: str,
+        target_prefix: str = "",
+        languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """Returns the rows of one text to translate.
 
+        Args:
+            text: The text.
+            target_prefix: What its translation begins with.
+            languages: Codes of its language and of that to translate into; "" for the default.
+            own: As for `Streaming.read_text`.
+
         Raises:
-            ServingError: It is too long, or the model does not know a language.
+            ServingError: It is too long, the model does not know a language, or a line is no term.
         """
         search = self._search
         options = (target_prefix.encode(), search.max_length, search.length_penalty)
         source, target = (code.encode() for code in languages)
         # A stream has sent a tag before its attributes are translated.
-        return self._parts([text.encode()], [options], [(source, target)], attributes=False)
+        asked = {name: value for name, value in own.items() if name != GLOSSARY.name}
+        return self._parts(
+            [text.encode()],
+            [options],
+            [(source, target)],
+            [own_of(asked, search)] if asked else None,
+            [self._terms.lift(own.get(GLOSSARY.name, ()), GLOSSARY.name)],
+            attributes=False,
+        )
 
     def read_texts(
         self,

@@ -4,6 +4,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy.typing as npt
@@ -269,10 +270,14 @@ class ServedModel:
         return request
 
     def read_text(
-        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+        self,
+        text: str,
+        target_prefix: str = "",
+        languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """Returns the rows of one text; see `RowReader.read_text`."""
-        return self._reader.read_text(text, target_prefix, languages)
+        return self._reader.read_text(text, target_prefix, languages, own)
 
     def read_texts(
         self,

@@ -1,7 +1,7 @@
 """The terms that a request gives each of its rows."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.serving.errors import refusal
@@ -33,16 +33,28 @@ class RowTerms:
         """
         if GLOSSARY.name not in inputs:
             return [None] * rows
-        found: list[Lift | None] = []
-        for number, row in enumerate(inputs[GLOSSARY.name].tolist()):
-            lines = tuple(line for one in row if (line := one.decode(errors="replace")).strip())
-            if len(lines) > _MOST_TERMS:
-                raise refusal(
-                    f"row {number} of glossary has {len(lines)} terms, more than {_MOST_TERMS}: "
-                    "give those that the text has."
-                )
-            try:
-                found.append(self._lift_of(lines) if lines else None)
-            except ValueError as error:
-                raise refusal(f"row {number} of {error}") from error
-        return found
+        return [
+            self.lift([one.decode(errors="replace") for one in row], f"row {number} of glossary")
+            for number, row in enumerate(inputs[GLOSSARY.name].tolist())
+        ]
+
+    def lift(self, lines: Sequence[str], name: str) -> Lift | None:
+        """Returns what finds some terms; None if there are none.
+
+        Args:
+            lines: A term each; blank ones fill up.
+            name: What an error calls them.
+
+        Raises:
+            ServingError: A line is no term, or there are too many.
+        """
+        terms = tuple(line for line in lines if line.strip())
+        if len(terms) > _MOST_TERMS:
+            raise refusal(
+                f"{name} has {len(terms)} terms, more than {_MOST_TERMS}: give those that the text "
+                "has."
+            )
+        try:
+            return self._lift_of(terms) if terms else None
+        except ValueError as error:
+            raise refusal(str(error).replace(GLOSSARY.name, name, 1)) from error

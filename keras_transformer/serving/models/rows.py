@@ -49,6 +49,8 @@ GRAMMAR_INPUTS = (
     TensorSpec("regex", "string", (None,), 'Expression that the text matches; "" for none.'),
     TensorSpec("choices", "string", (None, None), 'Texts of which the text is one; "" fills up.'),
 )
+# What a text must hold, of models that translate.
+PHRASES = (GLOSSARY.name, REQUIRE.name)
 STOP = TensorSpec("stop", "string", (None, None), 'Strings that end the text; "" fills up.')
 
 

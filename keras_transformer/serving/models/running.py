@@ -3,9 +3,10 @@ rows, in batches with those of other requests or as a stream of tokens.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from keras_transformer.artefact.signatures import Signature
@@ -113,6 +114,7 @@ class RequestReader:
         target_prefix: str,
         languages: tuple[str, str],
         entry: JournalEntry,
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """Reads one text; arguments as for `Service.stream`.
 
@@ -121,10 +123,9 @@ class RequestReader:
         """
         if self._journal.log_text:
             entry.texts = [text, target_prefix] if target_prefix else [text]
-        if len(text) + len(target_prefix) > _LONG_BYTES:
-            request = await asyncio.to_thread(model.read_text, text, target_prefix, languages)
-        else:
-            request = model.read_text(text, target_prefix, languages)
+        read = partial(model.read_text, text, target_prefix, languages, own)
+        is_long = len(text) + len(target_prefix) > _LONG_BYTES
+        request = await asyncio.to_thread(read) if is_long else read()
         self._count(entry, len(request.rows))
         return request
 

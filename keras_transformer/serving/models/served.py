@@ -1,6 +1,7 @@
 """The interface of a loaded version of a model, whatever its family."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from keras_transformer.artefact.signatures import Signature
@@ -145,7 +146,11 @@ class Streaming(Protocol):
         ...
 
     def read_text(
-        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+        self,
+        text: str,
+        target_prefix: str = "",
+        languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """Returns the rows of one text.
 
@@ -153,6 +158,8 @@ class Streaming(Protocol):
             text: The text.
             target_prefix: The text that its answer begins with.
             languages: Codes of its language and of that to translate into; "" for the default.
+            own: What the request asks for beside: fields of `SearchOptions`, and terms as lines of
+                a `glossary`.
 
         Raises:
             ServingError: It is too long, or the model takes no prefix or not these languages.
@@ -193,7 +200,11 @@ class Explaining(Protocol):
     """A `Served` that can show the attention of its answers."""
 
     def read_text(
-        self, text: str, target_prefix: str = "", languages: tuple[str, str] = ("", "")
+        self,
+        text: str,
+        target_prefix: str = "",
+        languages: tuple[str, str] = ("", ""),
+        own: Mapping[str, Any] = MappingProxyType({}),
     ) -> Request:
         """As `Streaming.read_text`."""
         ...

@@ -17,7 +17,14 @@ from keras_transformer.serving.journal import UNKNOWN, Journal, JournalEntry
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.rows import Arrays, Own, Request, own_of, placed
+from keras_transformer.serving.models.rows import (
+    GLOSSARY,
+    Arrays,
+    Own,
+    Request,
+    own_of,
+    placed,
+)
 from keras_transformer.serving.models.running import (
     RequestReader,
     Steps,
@@ -313,7 +320,8 @@ class Service:
             target_prefix: What the translation begins with; its pieces are yielded too.
             timeout: Seconds after which it gives up, at most the server's own limit.
             languages: Codes of the text's language and of the other one; "" for the defaults.
-            own: Options of the search that the request has of its own: how it is drawn.
+            own: Options of the search that the request has of its own: how it is drawn, and what
+                it must hold.
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
@@ -321,7 +329,7 @@ class Service:
             with loaded.use():
                 model = streaming(loaded.name, loaded.model)
                 options = self._own(loaded, model, own) if own else ()
-                request = await self._reader.text(model, text, target_prefix, languages, entry)
+                request = await self._reader.text(model, text, target_prefix, languages, entry, own)
                 rows = [
                     row._replace(own=placed(options, place))
                     for place, row in enumerate(request.rows)
@@ -390,7 +398,7 @@ class Service:
                     Code.INVALID_ARGUMENT,
                     f"{loaded.name} takes no {name}, got {own[name]!r}: leave it out.",
                 )
-        return own_of(own, model.search)
+        return own_of({k: v for k, v in own.items() if k != GLOSSARY.name}, model.search)
 
     def _load(self, directory: Path) -> Served:
         files = ArtefactFiles(directory, map_weights=self.options.mmap)

@@ -164,6 +164,16 @@ def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) ->
     assert exporter[0][2]["overwrite"] is True
 
 
+@pytest.mark.parametrize(("signatures", "is_told"), [("text", True), ("ids", False)])
+def test_texts_in_capitals_that_are_not_recased_are_told(
+    run_cli, exporter, tmp_path, signatures: str, is_told: bool
+) -> None:
+    (tmp_path / "config.json").write_text('{"family": "encoder-decoder"}')
+    flags = ["--format", "saved_model", "--signatures", signatures, "--output", tmp_path / "made"]
+    result = run_cli("export", tmp_path, *flags)
+    assert result.code == 0 and ("reads texts in capitals as they are" in result.out) is is_told
+
+
 def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp_path) -> None:
     flags = ["--format", "saved_model", "--output", tmp_path]
     assert run_cli("export", "runs/demo", *flags).code == 0

@@ -109,3 +109,24 @@ def test_an_archive_that_would_fill_the_memory_is_refused(translated, monkeypatc
         archive.writestr("word/document.xml", "<p></p>" + " " * 100_000)
     with pytest.raises(ValueError, match="it holds 100,007 bytes once unpacked"):
         translated("a.docx", written.getvalue())
+
+
+def test_headers_and_footers_of_opendocument_are_translated_last(translated) -> None:
+    styles = (
+        '<o:document-styles xmlns:o="o" xmlns:s="s" xmlns:t="t"><s:style><t:p>kept</t:p></s:style>'
+        "<s:header><t:p>page <t:page-number>1</t:page-number></t:p></s:header>"
+        "<s:footer-left><t:p>{}</t:p></s:footer-left></o:document-styles>"
+    )
+    content = '<o:document-content xmlns:o="o" xmlns:t="t"><t:p>text</t:p></o:document-content>'
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("styles.xml", styles.format("end"))
+        archive.writestr("content.xml", content)
+
+    def doubtful(texts, profile):
+        return [Translation(f"A {text}", is_doubtful=text == "end") for text in texts]
+
+    outcome = translated("a.odt", written.getvalue(), doubtful)
+    wanted = styles.format("A end").replace("page <t", "A page <t")
+    assert parts(outcome.data)["styles.xml"].decode() == wanted
+    assert [one.line for one in outcome.doubts] == [3]

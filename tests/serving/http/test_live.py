@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from keras_transformer.export import OnnxTranslator
+from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.search.options import SearchOptions
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -82,3 +84,34 @@ def test_what_is_wrong_is_said_before_a_stream_begins(server, path, body, messag
     response = server.predict(body, path)
     assert response.status_code == 400
     assert message in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("own", "options"),
+    [
+        ({"glossary": ["dog\thello", ""]}, {"glossary": Glossary((Term("dog", "hello"),))}),
+        ({"require": "hello"}, {"require": ["hello"]}),
+    ],
+)
+def test_a_stream_holds_what_its_request_asks_for(server, exported, events, own, options) -> None:
+    *pieces, (_, done) = events(server.predict({"text": "the red dog", **own}, ":stream"))
+    search = {"max_length": 40, "require": options.get("require", [])}
+    with OnnxTranslator(exported.path, glossary=options.get("glossary")) as translator:
+        [wanted] = translator.translate(["the red dog"], **search)
+    assert done["translation"] == wanted == "".join(data["piece"] for _, data in pieces)
+    assert "hello" in wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"glossary": 1}, "glossary must be a string or a list of strings"),
+        ({"require": [1]}, "require must be a string or a list of strings"),
+        ({"glossary": ["\tx"]}, "glossary"),
+        ({"require": ["hello"], "text": "a house. a dog."}, "2 sentences"),
+        ({"glossary": ["dog\thello"], "sample": True}, "sample"),
+    ],
+)
+def test_what_no_stream_can_hold_is_refused(server, own, said) -> None:
+    response = server.predict({"text": "the red dog", **own}, ":stream")
+    assert response.status_code == 400 and said in response.json()["error"]
