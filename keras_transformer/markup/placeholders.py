@@ -1,5 +1,5 @@
 """Patterns of placeholders: printf's of several languages, Qt's, braces, and variables of shells
-and templates.
+and templates; and of numbers with units.
 """
 
 # "100 % of" has no flag of a space and "70%ige" no conversion; `%<…%>` is how GCC quotes code,
@@ -21,3 +21,15 @@ BRACES = r"\{\{[^{}\n]*\}\}|\{[\w.:!<>=^+%#\[\]-]*(?:, ?[a-z]+)?\}"
 VARIABLES = r"\$\{[^{}\s]*\}|\$\([A-Za-z_]\w*\)|\$[A-Za-z_]\w*|%[A-Z_]{2,}%|@[A-Z_]{2,}@"
 # As they are written in sources and catalogues: a backslash and a letter, not the character itself.
 ESCAPES = r"(?:\\[ntr])+|\\(?:[abfv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{3})"
+_NUMBER = r"[-+\u2212]?\d{1,15}(?:[.,]\d{1,15}){0,5}"
+_UNITS = (
+    "%|\u2030|\u00b0[CF]?|[\u20ac$\u00a3\u00a5]"
+    "|[kMGTPE]?i?(?:B|bit|bps)(?:/s)?|[kMG]?(?:Hz|W|Wh|J|Pa|eV|V|\u03a9)|m[AVW]h?|lm|dB"
+    "|(?:[kcdmn\u00b5\u03bc]?m|mi|ft|yd)(?:[\u00b2\u00b3]|/[hs])?|px|dpi|fps|rpm|mph"
+    "|[km\u00b5\u03bc]?g|lb|oz|[mcdh]?[lL]|ms|min|[smh\u00b5\u03bc]s?|EUR|USD|GBP|CHF"
+)
+# With what is written beside them: "5 km", "20%", "$ 3.50"; a longer number has none before it.
+MEASURES = (
+    rf"(?<![\w.,])(?:{_NUMBER}[ \u00a0\u202f]?(?:{_UNITS})(?!\w)"
+    rf"|[\u20ac$\u00a3\u00a5] ?{_NUMBER}(?!\w))"
+)

@@ -11,7 +11,7 @@ from keras_transformer.markup.backtracking import may_take_for_ever
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS
 
-Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "plain"]
+Profile = Literal["auto", "html", "xml", "markdown", "printf", "qt", "icu", "units", "plain"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 # Kinds whose spans open and close, or part lines: the spaces beside them mean something.
@@ -34,19 +34,21 @@ _MARKDOWN = (
     ("emphasis", markdown.EMPHASIS),
     ("heading", markdown.HEADINGS),
 )
+_AUTO = (
+    _KNOWN_TAGS,
+    *_ADDRESSES,
+    _VARIABLES,
+    _PRINTF,
+    _QT,
+    _BRACES,
+    _ENTITIES,
+    _ESCAPES,
+    _PATHS,
+)
 # Where two kinds match at one place the first is meant.
 _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
-    "auto": (
-        _KNOWN_TAGS,
-        *_ADDRESSES,
-        _VARIABLES,
-        _PRINTF,
-        _QT,
-        _BRACES,
-        _ENTITIES,
-        _ESCAPES,
-        _PATHS,
-    ),
+    "auto": _AUTO,
+    "units": (*_AUTO, ("measure", placeholders.MEASURES)),
     "html": (_ELEMENTS, _TAGS, _ENTITIES, *_ADDRESSES),
     "xml": (_TAGS, _ENTITIES, *_ADDRESSES),
     "markdown": (*_MARKDOWN, _KNOWN_TAGS, _ENTITIES, *_ADDRESSES),
@@ -58,7 +60,7 @@ _KINDS: dict[Profile, tuple[tuple[str, str], ...]] = {
 # Kinds that a program or a parser acts on, and that none writes into a text by itself.
 MADE_UP = frozenset({TAG, "printf", "qt", "braces", "variable"})
 # What marks a keyboard accelerator in the labels of programs.
-ACCELERATORS: dict[Profile, str] = {"auto": "_&", "printf": "_&", "qt": "&"}
+ACCELERATORS: dict[Profile, str] = {"auto": "_&", "printf": "_&", "qt": "&", "units": "_&"}
 # Groups have other numbers in the pattern of a whole profile.
 _NUMBERED = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?\(\d)")
 

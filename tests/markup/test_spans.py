@@ -65,6 +65,10 @@ def test_kinds_that_are_found_without_a_profile(text: str, spans: list[str]) -> 
         ("markdown", "[e](http://f_g) h_i", ["[", "](http://f_g)"]),
         ("markdown", "[e][f g] h[^1] [i]", ["[", "][f g]", "[^1]"]),
         ("printf", r"<b>%s\n", ["%s", r"\n"]),
+        ("units", "5 km/h, 20% or 3,5\u00a0GB: -2 °C", ["5 km/h", "20%", "3,5\u00a0GB", "-2 °C"]),
+        ("units", "$ 9.99 for <b>10 µm²</b>", ["$ 9.99", "<b>", "10 µm²", "</b>"]),
+        ("units", "2 in 3 cases, 100 %d, v1.2.3, 5 kmh, x2 m, 3 A", ["%d"]),
+        ("auto", "5 km at 20 %", []),
         ("plain", "<b>%s {0} http://a.org", []),
     ],
 )
