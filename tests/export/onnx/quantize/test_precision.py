@@ -28,7 +28,11 @@ def make(
 
 @pytest.mark.parametrize(
     ("family", "graph"),
-    [("translator", "scorer"), ("generator", "scorer"), ("encoder", "encoder")],
+    [
+        ("translator", "scorer"),
+        pytest.param("generator", "scorer", marks=pytest.mark.exhaustive),
+        pytest.param("encoder", "encoder", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_graph_holds_its_weights_in_float16(family: str, graph: str, make: Make) -> None:
     weights = map(to_array, Float16().graph(graph, make(family), 18).graph.initializer)
