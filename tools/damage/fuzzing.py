@@ -60,7 +60,11 @@ def fuzz(
     rng = random.Random(seed)
     found = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        copies = [Path(shutil.copytree(one, Path(folder, one.name))) for one in sources]
+        # Of different kinds, some have the same name.
+        places = [Path(folder, one.parent.name, one.name) for one in sources]
+        copies = [
+            Path(shutil.copytree(one, place)) for one, place in zip(sources, places, strict=True)
+        ]
         whole = {path: read(path) for path in copies}
         for number in range(count):
             path = copies[number % len(copies)]
