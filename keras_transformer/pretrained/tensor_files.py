@@ -67,7 +67,7 @@ def open_huggingface(directory: Path) -> Tensors:
     Raises:
         ImportRefusedError: There are none, or a file is damaged.
     """
-    for name, opened in ((SAFETENSORS, _open_safetensors), (PYTORCH, open_pytorch)):
+    for name, opened in ((SAFETENSORS, open_safetensors), (PYTORCH, open_pytorch)):
         if (directory / name).is_file():
             refuse_pointer(directory / name)
             return Tensors(opened(directory / name), str(directory / name)).renamed(_of_today)
@@ -128,7 +128,13 @@ def open_tensorflow(prefix: Path) -> Tensors:
     return Tensors({name: reader(name) for name in names}, str(prefix))
 
 
-def _open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
+def open_safetensors(path: Path) -> dict[str, Callable[[], Array]]:
+    """Opens a safetensors file: for each tensor what reads it.
+
+    Raises:
+        ImportError: The package `safetensors` is missing.
+        ImportRefusedError: The file is missing or damaged.
+    """
     try:
         import ml_dtypes  # noqa: F401 - NumPy then knows bfloat16.
         from safetensors import SafetensorError, safe_open

@@ -13,8 +13,11 @@ class ImportOptions:
     """The run to write.
 
     Args:
-        output: Run directory to write.
+        output: Run directory to write, or the file of an adapter.
         overwrite: Replace a model that was imported there before.
+        adapter_of: Directory of the model that a low-rank adapter of Hugging Face's peft belongs
+            to; `model` is then the adapter's, and the output a file, NAME.lora.npz, for `serve
+            --adapter`.
         source_language: Code of the language that texts are in unless a command says otherwise, for
             a model of several.
         target_language: Code of the language to translate into unless a command says otherwise.
@@ -22,6 +25,7 @@ class ImportOptions:
 
     output: Path
     overwrite: bool = False
+    adapter_of: Path | None = None
     source_language: str | None = None
     target_language: str | None = None
 
@@ -32,6 +36,11 @@ def main(arguments: Sequence[str]) -> int:
     options = read_fields(given, ImportOptions)
     limit_threads(read_fields(given, ThreadOptions).threads)
     load_training()
+    if options.adapter_of is not None:
+        from keras_transformer.pretrained.peft import import_adapter
+
+        print(f"wrote {import_adapter(given.model, options.adapter_of, options.output)}")
+        return 0
     from keras_transformer.training.transfer.import_run import import_run
 
     run = import_run(

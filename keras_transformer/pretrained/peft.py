@@ -1,0 +1,94 @@
+"""Low-rank adapters of Hugging Face's `peft`, written as the files of our own."""
+
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.models.lora.adaptation import adapt_low_rank, adapted_layers, linear_layers
+from keras_transformer.models.lora.weights_file import save_lora_file
+from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.pretrained.tensor_files import Tensors, open_safetensors
+from keras_transformer.pretrained.values import FileValues, read_json
+from keras_transformer.pretrained.weight_table import Array, Entry
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_PREFIX = "base_model.model."
+# Fields that change what an adapter computes, with the values that leave it plain.
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "peft_type": ("LORA",),
+    "bias": ("none", None),
+    "use_dora": (False, None),
+    "fan_in_fan_out": (False, None),
+    "modules_to_save": (None, []),
+    "rank_pattern": (None, {}),
+    "alpha_pattern": (None, {}),
+    "layer_replication": (None,),
+}
+
+
+def import_adapter(
+    directory: str | os.PathLike[str], base: str | os.PathLike[str], output: Path
+) -> Path:
+    """Writes an adapter as a file that `load_lora_weights` and servers read.
+
+    Args:
+        directory: What `peft` saved: `adapter_config.json` and `adapter_model.safetensors`.
+        base: The directory of Hugging Face's model that it belongs to.
+        output: The file to write, whose name ends in ".lora.npz".
+
+    Raises:
+        FileNotFoundError: A file or a directory is missing.
+        ImportRefusedError: The adapter is of another kind, or does not fit the model.
+        ValueError: The output has another name.
+    """
+    folder, imported = Path(directory), read_pretrained(base)
+    values = dict(FileValues(folder / CONFIG, read_json(folder / CONFIG)).values)
+    for name, plain in _PLAIN.items():
+        if values.get(name) not in plain:
+            raise ImportRefusedError(
+                f"{folder / CONFIG} has {name}={values.get(name)!r}, and plain LoRA alone is read."
+            )
+    rank, alpha = int(values["r"]), float(values["lora_alpha"])
+    if values.get("use_rslora"):
+        alpha *= math.sqrt(rank)
+    tensors = Tensors(open_safetensors(folder / WEIGHTS), str(folder / WEIGHTS))
+    model = imported.build()
+    factors = _factors(model, imported.table(model), tensors)
+    adapt_low_rank(model, rank, alpha=alpha, targets=list(factors))
+    for layer in adapted_layers(model):
+        down, up = factors[layer.path]
+        layer.lora_kernel_a.assign(down)
+        layer.lora_kernel_b.assign(up)
+    save_lora_file(model, output)
+    return output
+
+
+def _factors(
+    model: Any, table: Iterable[Entry], tensors: Tensors
+) -> dict[str, tuple[Array, Array]]:
+    """Returns the factors of each adapted layer by its path.
+
+    Raises:
+        ImportRefusedError: One belongs to none of the linear layers of blocks, or to one whose
+            inputs the file has in another order.
+    """
+    layers = {layer.kernel.path: layer for layer in linear_layers(model)}
+    found: dict[str, tuple[Array, Array]] = {}
+    read: set[str] = set()
+    for entry in table:
+        layer = layers.get(entry.weight.path)
+        name = _PREFIX + entry.name.removesuffix(".weight")
+        down, up = (f"{name}.lora_{kind}.weight" for kind in "AB")
+        if layer is None or down not in tensors or up not in tensors or not entry.transposed:
+            continue
+        # What changes the order and the size of outputs does so to the second factor's.
+        found[layer.path] = tensors[down].T, entry.read(tensors[up])
+        read |= {down, up}
+    if rest := sorted(set(tensors) - read):
+        raise ImportRefusedError(
+            f"{tensors.origin} has {rest[0]}, which is of no linear layer that can be adapted."
+        )
+    return found
