@@ -1,5 +1,6 @@
 """OnnxGenerator: continues prompts as the Keras side does, under every option, in any batch."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 
 from keras_transformer import OnnxGenerator
 from keras_transformer.decoding.generator import Generator
-from tools.covering import some
+from tools.covering import sampled, some
 
+QUICK = ["native", "modern"]
 PROMPTS = [
     "the red dog",
     "",
@@ -37,11 +39,12 @@ SEARCHES = [
     {"banned_sequences": [[9], [10, 11]], "min_length": 0},
     {"require": ["red house|birds", "river"], "max_length": 30},
 ]
+TRACED = (0, 1, 3, 6, 8)
 
 
 @pytest.fixture(
     scope="module",
-    params=some(["onnxruntime", "native", "portable", "modern"], "native", "modern"),
+    params=some(["onnxruntime", "native", "portable", "modern"], *QUICK),
 )
 def artefact(request: pytest.FixtureRequest, export_small: Callable[..., Any]) -> Any:
     if request.param == "modern":
@@ -79,11 +82,21 @@ def check_equal(found: list[list[Any]], expected: list[list[Any]]) -> None:
 
 
 # Keras traces a graph for each; the search itself is compared in every option without a model.
-@pytest.mark.parametrize("search", [*(SEARCHES[place] for place in (0, 1, 3, 6, 8))], ids=str)
+@pytest.mark.parametrize(
+    ("artefact", "place"),
+    [
+        *sampled(list(itertools.product(QUICK, TRACED))),
+        *(
+            pytest.param(*one, marks=pytest.mark.exhaustive)
+            for one in itertools.product(["onnxruntime", "portable"], TRACED)
+        ),
+    ],
+    indirect=["artefact"],
+)
 def test_continuations_are_those_of_keras(
-    onnx: OnnxGenerator, keras_side: Generator, search: dict[str, Any]
+    onnx: OnnxGenerator, keras_side: Generator, place: int
 ) -> None:
-    options = {"max_length": 9, **search}
+    options = {"max_length": 9, **SEARCHES[place]}
     check_equal(
         onnx.generate_n_best(PROMPTS, **options), keras_side.generate_n_best(PROMPTS, **options)
     )
