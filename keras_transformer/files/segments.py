@@ -84,11 +84,14 @@ class Reading:
         review: Which translations are marked as needing review, where a format can say so.
         most_unpacked: Most bytes that a packed file may hold; if None, what such a file hardly
             ever exceeds.
+        most_seconds: Seconds after which a page with tags that have no end is given up; None for
+            never.
     """
 
     language: str = ""
     review: Literal["all", "low"] = "all"
     most_unpacked: int | None = None
+    most_seconds: float | None = None
 
     def needs_review(self, found: Sequence[Translation]) -> bool:
         """Returns whether the translations of a segment are marked."""

@@ -2,7 +2,9 @@
 
 import html
 import itertools
+import math
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
@@ -57,7 +59,7 @@ class HtmlDocument(TextDocument):
     def __init__(self, data: bytes, reading: Reading) -> None:
         super().__init__(data, _charset)
         self._language = reading.language
-        self._tokens = list(_tokens(self.text))
+        self._tokens = list(_tokens(self.text, reading.most_seconds))
         found = [*self._attribute_segments(), *self._block_segments()]
         self.segments = [segment for _, segment in sorted(found, key=lambda one: one[0])]
 
@@ -147,8 +149,9 @@ class HtmlDocument(TextDocument):
 class _Parser(HTMLParser):
     """Notes where each part of a page begins."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_seconds: float | None) -> None:
         super().__init__(convert_charrefs=True)
+        self._until = math.inf if most_seconds is None else time.monotonic() + most_seconds
         self.found: list[tuple[str, int, str, dict[str, str | None]]] = []
         self._lines = [0, *(one.end() for one in re.finditer("\n", text))]
         self.feed(text)
@@ -157,6 +160,9 @@ class _Parser(HTMLParser):
     def _note(
         self, kind: str, name: str = "", attributes: dict[str, str | None] | None = None
     ) -> None:
+        # Each tag without an end is looked for to the end of the page.
+        if time.monotonic() > self._until:
+            raise ValueError("it takes too long to read: close its tags and comments.")
         line, column = self.getpos()
         self.found.append((kind, self._lines[line - 1] + column, name, attributes or {}))
 
@@ -185,8 +191,8 @@ class _Parser(HTMLParser):
         self._note("other")
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    found = _Parser(text).found
+def _tokens(text: str, most_seconds: float | None) -> Iterator[_Token]:
+    found = _Parser(text, most_seconds).found
     ends = itertools.chain((one[1] for one in found[1:]), [len(text)])
     for (kind, start, name, attributes), end in zip(found, ends, strict=False):
         if start < end:

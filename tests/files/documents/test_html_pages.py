@@ -2,6 +2,7 @@
 
 import html
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.files.codes import between_codes
 from keras_transformer.files.documents.html_pages import HtmlDocument
+from keras_transformer.files.formats import read_document
 from keras_transformer.files.segments import Reading, Translation
 
 SOUP = st.lists(
@@ -113,3 +115,9 @@ def test_texts_that_look_like_tags_are_escaped(translated) -> None:
 def test_a_long_name_in_a_tag_is_read_fast(translated) -> None:
     head = f"<p {'a' * 300_000} title='b'>"
     assert translated("a.html", head + "c").data.decode() == head.replace("b", "B") + "C"
+
+
+def test_a_page_whose_tags_have_no_end_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<a " * 60_000)
+    with pytest.raises(ValueError, match="it takes too long to read"):
+        read_document(tmp_path / "a.html", Reading(most_seconds=0.05))

@@ -2,9 +2,10 @@
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,7 +36,10 @@ from keras_transformer.serving.models.running import Steps
 from keras_transformer.serving.models.served import Translating, translating
 from keras_transformer.serving.models.service import Service
 
+_Made = TypeVar("_Made")
 _NAME = "translate_file"
+# A page whose tags have no end takes minutes.
+_READING_SECONDS = 20
 # Each takes memory for its document while it is translated.
 _AT_ONCE = 4
 
@@ -68,6 +72,8 @@ class _Files:
     def __init__(self, service: Service, bodies: BodyReader) -> None:
         self._service, self._bodies = service, bodies
         self._running = 0
+        # A document that is given up is still read to its end: these threads are no one else's.
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="file")
 
     async def translate(self, request: Request) -> Response:
         """Translates a file, which is the body, and sends it as base64 within JSON."""
@@ -94,13 +100,13 @@ class _Files:
     async def _translated(
         self, data: bytes, asked: _Asked, model: Translating, steps: Steps
     ) -> Outcome:
-        document = await asyncio.to_thread(_document, data, asked)
+        document = await self._in_thread(_document, data, asked)
         self._check_count(document, asked.update)
         job = document_job(document, update=asked.update)
-        found = await asyncio.to_thread(_next, job)
+        found = await self._in_thread(_next, job)
         while isinstance(found, Block):
             translations = await self._translate(found, asked.languages, model, steps)
-            found = await asyncio.to_thread(_next, job, translations)
+            found = await self._in_thread(_next, job, translations)
         return found
 
     async def _translate(
@@ -119,6 +125,9 @@ class _Files:
                 block.texts, found.texts, found.doubtful, strict=True
             )
         ]
+
+    async def _in_thread(self, function: Callable[..., _Made], *arguments: Any) -> _Made:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _check_busy(self) -> None:
         if self._running == _AT_ONCE:
@@ -150,7 +159,9 @@ def _asked(request: Request, most_unpacked: int) -> _Asked:
     review: Literal["all", "low"] = fields.choice("review", ("all", "low"), "all")  # type: ignore[assignment]
     languages = fields.text("source_language", ""), fields.text("target_language", "")
     to = fields.text("to", languages[1])
-    reading = Reading(language=to, review=review, most_unpacked=most_unpacked)
+    reading = Reading(
+        language=to, review=review, most_unpacked=most_unpacked, most_seconds=_READING_SECONDS
+    )
     fields.finish((), {})
     return _Asked(PurePath(name), format, update, reading, languages)
 
