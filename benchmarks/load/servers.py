@@ -99,9 +99,9 @@ class Server:
         return found["count"], found["sum"]
 
 
-def our_server(artefact: Path) -> Server:
-    """Starts `keras-transformer serve` with its defaults."""
-    options = ["--model-name", MODEL_NAME, "--port", "0"]
+def our_server(artefact: Path, *more: str) -> Server:
+    """Starts `keras-transformer serve` with its defaults, or with more options."""
+    options = ["--model-name", MODEL_NAME, "--port", "0", *more]
     return Server("ours", ["-m", "keras_transformer.cli", "serve", str(artefact), *options])
 
 

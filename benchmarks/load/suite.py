@@ -94,8 +94,8 @@ def summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "requests": len(latencies),
         "rate": _rate(turns),
-        "p50": _percentile(latencies, 50),
-        "p99": _percentile(latencies, 99),
+        "p50": percentile(latencies, 50),
+        "p99": percentile(latencies, 99),
         "batch": sum(turn["batched_sentences"] for turn in turns) / batches if batches else None,
         "lost": sum(turn["lost"] for turn in turns),
         "wrong": sum(turn["wrong"] for turn in turns),
@@ -150,6 +150,6 @@ def _rate(turns: Sequence[Mapping[str, Any]]) -> float:
     return answered / sum(turn["seconds"] for turn in turns)
 
 
-def _percentile(ordered: Sequence[float], percent: int) -> float:
+def percentile(ordered: Sequence[float], percent: int) -> float:
     """Returns the smallest value that at least `percent` % of the values do not exceed."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

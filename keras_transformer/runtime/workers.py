@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import NamedTuple, TypeVar
 
 from keras_transformer.artefact.files import ArtefactFiles
@@ -124,7 +125,8 @@ class Workers:
                 self.graphs.open()
                 pool = self._own_pool()
                 for batch in batches:
-                    tasks.append(pool.submit(run, batch))
+                    # A context can be entered by one thread at a time.
+                    tasks.append(pool.submit(copy_context().run, run, batch))
             return [task.result() for task in tasks]
         except BaseException:
             # The interpreter ends only when the pool has done all that waits there.

@@ -16,6 +16,7 @@ from keras_transformer.runtime.onnx_graphs.listed import IDS, PLACES, WEIGHTS, B
 from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.sessions import Session
 from keras_transformer.runtime.onnx_graphs.step_graph import CANDIDATES, NEXT_IDS, StepGraph
+from keras_transformer.runtime.turns import Pace
 
 Arrays = dict[str, npt.NDArray]
 
@@ -65,6 +66,7 @@ class DecoderSteps:
         self._with_logits = with_logits
         self._most, self._last_special = np.ones(1, np.int32), np.zeros(1, np.int32)
         self._ends = np.zeros(3, np.int32)
+        self._pace = Pace()
         self._cache = KeyValueCache(graph.caches, sentences, capacity, limit, memory, beams, room)
         self.peak_bytes = 0
         self._shortlist = shortlist
@@ -235,14 +237,16 @@ class DecoderSteps:
 
     def _run_several(self, most: int, last_special: int) -> list[npt.NDArray]:
         """Makes as many steps as there is room for; returns what all of them chose."""
-        self._most[0] = min(most, self._cache.capacity - self._step)
+        self._most[0] = self._pace.most(min(most, self._cache.capacity - self._step))
         self._last_special[0] = last_special
         # Only the run knows how many steps it makes, so onnxruntime allocates these outputs anew.
         for name in self._graph.chosen:
             self._binding.bind_output(name)
         self._run(self._graph.session, self._binding)
         found = [one.numpy() for one in self._binding.get_outputs()[: len(self._graph.chosen)]]
-        self._step += len(found[0]) // len(self._cache.beams) - 1
+        made = len(found[0]) // len(self._cache.beams)
+        self._pace.made(made)
+        self._step += made - 1
         return found
 
     def _run(self, session: Session, binding: IOBinding) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from onnxruntime import InferenceSession, OrtValue, SessionOptions
+from onnxruntime import InferenceSession, IOBinding, OrtValue, SessionOptions
 
 from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.files import ArtefactFiles
@@ -18,6 +18,7 @@ from keras_transformer.runtime.onnx_graphs.providers import (
     check_providers,
     describe,
 )
+from keras_transformer.runtime.turns import current_turn
 
 # The graphs that run again and again within one translation.
 _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
@@ -52,6 +53,23 @@ class Session(InferenceSession):
     ) -> None:
         self._weights = weights
         super().__init__(graph, options, providers=providers)
+
+    def run(self, *arguments: Any) -> Any:
+        """Runs the graph when it is the turn of the call that wants it."""
+        turn = current_turn()
+        if turn is None:
+            return super().run(*arguments)
+        with turn.run():
+            return super().run(*arguments)
+
+    def run_with_iobinding(self, binding: IOBinding, *options: Any) -> None:
+        """Does as `run`, with memory that is bound."""
+        turn = current_turn()
+        if turn is None:
+            super().run_with_iobinding(binding, *options)
+            return
+        with turn.run():
+            super().run_with_iobinding(binding, *options)
 
 
 def open_session(

@@ -1,5 +1,5 @@
 """Dynamic batching: the rows of many requests wait together, run as one batch, and each request
-gets the results of its own rows.
+gets the results of its own rows. Beside a batch that takes long others are begun.
 """
 
 import asyncio
@@ -7,11 +7,14 @@ import dataclasses
 import logging
 import operator
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Hashable, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
+from keras_transformer.runtime.turns import Abandoned, Turn, Turns
 from keras_transformer.serving.errors import Code, ServingError
+from keras_transformer.serving.models.rows import options_of, steps_of
 
 Run = Callable[[Sequence[Any]], list[Any]]
 _Sizes = tuple[int, ...]
@@ -20,6 +23,9 @@ _log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
 # it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
+# A batch that has run for these seconds lets one of at most this share of its steps begin beside
+# it. Until then, and what is as long, is collected: one large batch is faster than two.
+_LONG_SECONDS, _SHORTER = 0.05, 0.5
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -35,6 +41,8 @@ class Job:
         taken: How many rows have been taken.
         results: The results so far, in the order of the rows.
         largest_batch: Rows of the largest batch that it was part of.
+        kinds: The options of its rows.
+        steps: About how many steps the longest of its rows takes; 0 if none is decoded.
     """
 
     run: Run
@@ -45,6 +53,16 @@ class Job:
     taken: int = 0
     results: list[Any] = dataclasses.field(default_factory=list)
     largest_batch: int = 0
+    kinds: frozenset[Hashable] = dataclasses.field(init=False)
+    steps: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = frozenset(map(options_of, self.rows))
+        self.steps = max(map(steps_of, self.rows))
+
+    def goes_with(self, other: "Job") -> bool:
+        """Tells whether its rows are searched together with those of another one."""
+        return self.run == other.run and self.kinds == other.kinds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,29 +73,61 @@ class _Part:
     rows: Sequence[Any]
 
 
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class _Batch:
+    """A batch that runs.
+
+    Attributes:
+        parts: What it is made of.
+        turn: Its turn among all that run.
+        began: When it began, by `time.perf_counter`.
+    """
+
+    parts: Sequence[_Part]
+    turn: Turn
+    began: float
+
+    def lets_begin(self, job: Job, now: float) -> bool:
+        """Tells whether a job may begin beside it at this time."""
+        steps = max(part.job.steps for part in self.parts)
+        return now >= self.began + _LONG_SECONDS and job.steps <= _SHORTER * steps
+
+
 class Batcher:
     """Hands rows to a thread, first come, first served.
 
-    A batch begins with the oldest rows and adds the others that wait for the same function, in
-    order. One batch runs at a time, while the next one gathers. A single row needs no thread if the
-    model is free and was quick with a row of at least its sizes (`at_once`).
+    A batch begins with the oldest rows and adds the others that wait for the same function with the
+    same options, in order. While it runs, the next one gathers, and begins when the batches that
+    run have ended or have taken long; those that run side by side take turns. A single row needs no
+    thread if the model is free and was quick with a row of at least its sizes (`at_once`).
 
     Args:
         max_batch: Most rows of a batch.
         max_wait: Seconds that a free model waits for a batch to fill.
         max_queue: Most rows that wait.
         observe: Called with the number of rows of every batch.
+        max_running: Most batches that run side by side.
+        turns: The turns of all batches, also of other models.
     """
 
     def __init__(
-        self, *, max_batch: int, max_wait: float, max_queue: int, observe: Callable[[int], None]
+        self,
+        *,
+        max_batch: int,
+        max_wait: float,
+        max_queue: int,
+        observe: Callable[[int], None],
+        max_running: int = 1,
+        turns: Turns | None = None,
     ) -> None:
         self._max_batch, self._max_wait, self._max_queue = max_batch, max_wait, max_queue
         self._observe = observe
         self._queue: list[Job] = []
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._max_running, self._turns = max_running, turns or Turns()
+        self._threads = ThreadPoolExecutor(max_running, thread_name_prefix="model")
+        self._running: dict[_Batch, asyncio.Task[None]] = {}
         # Of each function that `at_once` was asked for, the sizes of a row that was quick; () if
         # none was.
         self._quick_sizes: dict[Run, _Sizes] = {}
@@ -88,6 +138,11 @@ class Batcher:
     def waiting(self) -> int:
         """Rows that wait for the model."""
         return sum(len(job.rows) - job.taken for job in self._queue)
+
+    @property
+    def running(self) -> int:
+        """Batches that run."""
+        return len(self._running)
 
     async def at_once(self, run: Run, row: Sequence[Any], until: float) -> list[Any] | None:
         """Runs a row in the event loop if it is the only one and the model is free and quick.
@@ -127,7 +182,8 @@ class Batcher:
         return results
 
     async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
-        """Waits until all rows have results. If cancelled, it removes those that still wait.
+        """Waits until all rows have results. If cancelled, it removes those that still wait and
+        ends the batches in which nobody else has rows.
 
         Args:
             run: Turns rows into results, one for each; rows are batched with others that have an
@@ -155,27 +211,65 @@ class Batcher:
         finally:
             if job in self._queue:
                 self._queue.remove(job)
+            for batch in self._running:
+                if all(part.job.done.done() for part in batch.parts):
+                    batch.turn.abandon()
         return job
 
     def close(self) -> None:
-        """Ends the thread when it has finished its work."""
-        self._thread.shutdown(wait=False)
+        """Ends the threads when they have finished their work."""
+        self._threads.shutdown(wait=False)
 
     async def _work(self) -> None:
         try:
             while self._queue:
                 await self._fill()
-                if self._queue:
-                    await self._translate(self._take())
+                if job := self._next():
+                    self._begin(self._take(job))
+                elif self._queue:
+                    await self._wait()
         finally:
             self._worker = None
+
+    def _next(self) -> Job | None:
+        """Returns the oldest of those that may begin now."""
+        if self.running >= self._max_running:
+            return None
+        now = time.perf_counter()
+        may = (job for job in self._queue if all(b.lets_begin(job, now) for b in self._running))
+        return next(may, None)
+
+    async def _wait(self) -> None:
+        """Waits until a batch ends, or one that is begun beside others may be begun."""
+        self._filled.clear()
+        changed = [*self._running.values(), asyncio.ensure_future(self._filled.wait())]
+        left = None
+        if self.running < self._max_running:
+            newest = max(batch.began for batch in self._running)
+            left = newest + _LONG_SECONDS - time.perf_counter()
+        await asyncio.wait(
+            changed,
+            timeout=left if left and left > 0 else None,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        changed[-1].cancel()
+
+    def _begin(self, parts: list[_Part]) -> None:
+        batch = _Batch(parts, self._turns.new(), time.perf_counter())
+        self._running[batch] = asyncio.get_running_loop().create_task(self._finish(batch))
+
+    async def _finish(self, batch: _Batch) -> None:
+        try:
+            await self._translate(batch.parts, batch.turn)
+        finally:
+            del self._running[batch]
 
     async def _fill(self) -> None:
         """Waits for more rows while the batch has room and its oldest rows have not waited long."""
         while self._queue and self._max_wait:
             oldest = self._queue[0]
             left = oldest.arrived + self._max_wait - time.perf_counter()
-            rows = sum(len(job.rows) - job.taken for job in self._queue if job.run == oldest.run)
+            rows = sum(len(job.rows) - job.taken for job in self._queue if job.goes_with(oldest))
             if left <= 0 or rows >= self._max_batch:
                 return
             self._filled.clear()
@@ -185,13 +279,13 @@ class Batcher:
             except TimeoutError:
                 return
 
-    def _take(self) -> list[_Part]:
-        """Takes the next batch out of the queue."""
-        run, room = self._queue[0].run, self._max_batch
+    def _take(self, first: Job) -> list[_Part]:
+        """Takes the batch out of the queue that a job and those that go with it make."""
+        room = self._max_batch
         parts, left = [], []
         now = time.perf_counter()
         for job in self._queue:
-            if room and job.run == run:
+            if room and job.goes_with(first):
                 rows = job.rows[job.taken : job.taken + room]
                 parts.append(_Part(job, rows))
                 job.started = job.started or now
@@ -202,18 +296,20 @@ class Batcher:
         self._queue = left
         return parts
 
-    async def _translate(self, parts: list[_Part]) -> None:
+    async def _translate(self, parts: Sequence[_Part], turn: Turn) -> None:
         """Runs one batch; if it fails, runs each request's part on its own."""
         rows = [row for part in parts for row in part.rows]
         self._observe(len(rows))
         try:
-            results = await self._run(parts[0].job.run, rows)
+            results = await self._run(parts[0].job.run, rows, turn)
+        except Abandoned:
+            return
         except Exception as error:
             if len(parts) == 1:
                 _fail(parts[0].job, error)
                 return
             for part in parts:
-                await self._translate([part])
+                await self._translate([part], turn)
             return
         start = 0
         for part in parts:
@@ -224,17 +320,19 @@ class Batcher:
                 job.done.set_result(None)
             start = end
 
-    async def _run(self, run: Run, rows: Sequence[Any]) -> list[Any]:
-        """Runs a batch in the thread."""
+    async def _run(self, run: Run, rows: Sequence[Any], turn: Turn) -> list[Any]:
+        """Runs a batch in a thread."""
         began = time.perf_counter()
-        results = await asyncio.get_running_loop().run_in_executor(self._thread, run, rows)
+        loop = asyncio.get_running_loop()
+        results = await loop.run_in_executor(self._threads, turn.call, partial(run, rows))
         if len(rows) == 1 and run in self._quick_sizes:
             self._learn(run, sizes_of(rows[0]), time.perf_counter() - began)
         return results
 
     def _is_quick(self, sizes: _Sizes, known: _Sizes) -> bool:
         """Returns whether a row would neither have to wait nor make others wait."""
-        return self._worker is None and not self._max_wait and _fits(sizes, known)
+        is_free = self._worker is None and not self._running
+        return is_free and not self._max_wait and _fits(sizes, known)
 
     def _learn(self, run: Run, sizes: _Sizes, seconds: float) -> None:
         """Keeps the sizes of the largest quick row, until a row within them is slow."""

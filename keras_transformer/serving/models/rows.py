@@ -3,7 +3,7 @@ request may set for each row.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,10 +209,22 @@ def placed(own: Own, place: int) -> Own:
 
 def groups_of(rows: Sequence[Any]) -> list[list[int]]:
     """Returns the places of rows that share all options, and so may be searched together."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for place, row in enumerate(rows):
         # The place in a request tells rows with a seed apart, but not those of two requests.
         alone = place if dict(row.own).get("seed") is not None else None
-        key = (row.max_length, row.length_penalty, row.own, alone)
-        groups.setdefault(key, []).append(place)
+        groups.setdefault((options_of(row), alone), []).append(place)
     return list(groups.values())
+
+
+def options_of(row: Any) -> Hashable:
+    """Returns the options that a row is searched with; the same for all that are not searched."""
+    names = ("max_length", "length_penalty", "own", "options")
+    return tuple(getattr(row, name, None) for name in names)
+
+
+def steps_of(row: Any) -> int:
+    """Returns about how many steps a row takes: a translation is about as long as its source."""
+    limit = getattr(row, "max_length", 0)
+    source = getattr(row, "source", None)
+    return limit if source is None else min(limit, 2 * len(source) + 8)

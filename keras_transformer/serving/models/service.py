@@ -10,6 +10,7 @@ from typing import Any
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import Signature
+from keras_transformer.runtime.turns import Turns
 from keras_transformer.search.options import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model, unused_options
@@ -51,6 +52,9 @@ from keras_transformer.serving.models.versioning.versions import (
 )
 from keras_transformer.serving.settings import ServeOptions
 
+# Batches of a model side by side: each holds its caches.
+_MAX_RUNNING = 4
+
 
 class Service:
     """Serves models and their versions to any number of requests at once, within one event loop.
@@ -90,6 +94,7 @@ class Service:
         self.models, self.options, self.journal = models, options, journal
         self.draining = False
         self.search = search
+        self._turns = Turns()
         self._reader = RequestReader(journal, options.max_sentences)
         self._versions = {model.name: self._follow(model) for model in models}
 
@@ -423,13 +428,16 @@ class Service:
         )
         return versions
 
-    def _make_batcher(self, model: str) -> Batcher:
+    def _make_batcher(self, name: str, model: Served) -> Batcher:
         options = self.options
         return Batcher(
             max_batch=options.max_batch,
             max_wait=options.max_wait_ms / 1e3,
             max_queue=options.max_queue,
-            observe=partial(self.journal.batch, model),
+            observe=partial(self.journal.batch, name),
+            # What only reads has no steps between which others could go on.
+            max_running=_MAX_RUNNING if isinstance(model, Streaming) else 1,
+            turns=self._turns,
         )
 
     def _limit(self, timeout: float | None) -> float:

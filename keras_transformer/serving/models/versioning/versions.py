@@ -110,7 +110,7 @@ class Versions:
     Args:
         options: The model's name, its directory, its policy and its labels.
         load: Opens an artefact; runs in a thread.
-        make_batcher: Makes the batcher that hands rows to a loaded model.
+        make_batcher: Makes the batcher that hands rows to this loaded model.
         journal: Records every change.
 
     Raises:
@@ -121,7 +121,7 @@ class Versions:
         self,
         options: ModelOptions,
         load: Load,
-        make_batcher: Callable[[], Batcher],
+        make_batcher: Callable[[Served], Batcher],
         journal: Journal,
     ) -> None:
         self._options, self._load, self._make_batcher = options, load, make_batcher
@@ -295,7 +295,7 @@ class Versions:
             return False
         self._failed.pop(number, None)
         name = self._options.name
-        self._loaded[number] = LoadedVersion(name, number, model, self._make_batcher())
+        self._loaded[number] = LoadedVersion(name, number, model, self._make_batcher(model))
         self._note(number, "AVAILABLE", **model.graphs)
         return True
 

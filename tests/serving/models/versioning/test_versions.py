@@ -60,7 +60,7 @@ class Base:
         """Runs a coroutine function on the versions, and lets go of them."""
         options = ModelOptions("demo", self.path, VersionPolicy.parse(policy), labels)
 
-        def make_batcher() -> Batcher:
+        def make_batcher(model: Any) -> Batcher:
             return Batcher(max_batch=1, max_wait=0, max_queue=1, observe=lambda _: None)
 
         async def inside() -> None:
