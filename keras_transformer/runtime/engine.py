@@ -5,7 +5,7 @@ decoded in batches over sessions. They know nothing of text.
 import dataclasses
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.runtime.alignments import align
 from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches, plan_by_prefix
 from keras_transformer.runtime.loop.beam_search import BeamSearch
+from keras_transformer.runtime.loop.meeting import Meeting, Terms, kind_of
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.phrase_search import PhraseSearch
 from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
@@ -28,6 +29,7 @@ from keras_transformer.runtime.onnx_graphs.graphs import Sessions, batch_shortli
 from keras_transformer.runtime.onnx_graphs.listed import PLACES, BatchShortlist
 from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.providers import Provider
+from keras_transformer.runtime.turns import Turn, current_turn
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
 from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
@@ -163,6 +165,7 @@ class DecoderEngine:
             )
         self.adapters = Adapters(manifest.graphs["decoder"].inputs, adapters or {})
         self._shortlist = _open_shortlist(manifest, files)
+        self._meeting = Meeting()
         self._graphs.open(*self._reads)
 
     @property
@@ -171,6 +174,13 @@ class DecoderEngine:
         all.
         """
         return None
+
+    @property
+    def joining(self) -> int:
+        """The most sentences with which a call joins the search of another one; 0 for none."""
+        # A shortlist is a batch's own, and what caches forget depends on their first step.
+        is_plain = self._shortlist is None and self.cache_room is None
+        return self._workers.undivided if is_plain and self._max_cache_bytes is None else 0
 
     def close(self) -> None:
         """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
@@ -206,7 +216,13 @@ class DecoderEngine:
         def decode(places: list[int]) -> list[list[Candidate]]:
             request = self._request(rows, places, seed, with_scores, stops)
             with self._start(opened, rows, request) as (steps, begun):
-                candidates = kind(steps, begun).run()
+                search = kind(steps, begun)
+                if (turn := self._turn_to_join(rows)) is None:
+                    candidates = search.run()
+                else:
+                    alike = kind_of(options, kind, with_scores, stops is None)
+                    terms = self._terms(rows, alike, division.at_a_time > 1)
+                    candidates = self._meeting.run(search, steps, turn, len(places), terms)
             with self._lock:
                 self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
             return candidates
@@ -231,14 +247,30 @@ class DecoderEngine:
         request = self._request(rows, [0], _seed(rows.options), with_scores=False)
         prompt = int(request.prompted()[0])
         with self._start(opened, rows, request) as (steps, begun):
-            yield from request.prefixes[0][prompt : begun.begun]
             found = OneByOne(steps, begun, streams=True)
+            if (turn := self._turn_to_join(rows)) is not None:
+                terms = self._terms(rows, kind_of(rows.options, "stream"))
+                yield from self._meeting.stream(found, steps, turn, terms)
+                return
+            yield from request.prefixes[0][prompt : begun.begun]
             for number, tokens in enumerate(found, start=begun.begun):
                 token = int(tokens[0])
                 if token == self.manifest.special_ids.eos:
                     return
                 if number >= prompt:
                     yield token
+
+    def _turn_to_join(self, rows: DecodedRows) -> Turn | None:
+        """Returns the turn of the call if its search may be joined with others."""
+        return current_turn() if self.joining and not rows.phrases else None
+
+    def _terms(self, rows: DecodedRows, kind: Hashable, is_part: bool = False) -> Terms:
+        """Returns the terms on which a search goes on together with those of other calls."""
+        limit = length = max(rows.limits)
+        if rows.sources is not None:
+            length = max(map(len, rows.sources)) + 1
+            limit = min(limit, int(_ROOM_RATIO * length) + _ROOM_TOKENS)
+        return Terms(kind, limit, self._batch_tokens // (length * rows.per_row), is_part)
 
     def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:
         """Returns the places of the rows that share a batch, for every batch."""

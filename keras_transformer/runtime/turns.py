@@ -40,7 +40,7 @@ class Turns:
         """Waits until a call may go on."""
         if len(self._open) == 1:
             return
-        until = time.perf_counter() + max(_LEAST_PATIENCE, _PATIENCE * turn.last)
+        until = time.perf_counter() + turn.patience
         with self._changed:
             while self._first() is not turn and not turn.is_abandoned:
                 left = until - time.perf_counter()
@@ -58,19 +58,26 @@ class Turns:
     @contextmanager
     def opened(self, turn: "Turn") -> Iterator[None]:
         """Counts a call among those that run while the block lasts."""
-        with self._changed:
+        with self.changing():
             self._open.append(turn)
         try:
             yield
         finally:
-            with self._changed:
+            with self.changing():
                 self._open.remove(turn)
-                self._changed.notify_all()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Has all that wait look again after the block."""
+        with self._changed:
+            yield
+            self._changed.notify_all()
 
     def _first(self) -> "Turn | None":
-        least = min(self._open, key=lambda turn: turn.used)
+        ready = [turn for turn in self._open if not turn.is_resting]
+        least = min(ready, key=lambda turn: turn.used, default=None)
         running = self._running
-        if running not in self._open or running.used > least.used + _SLICE:
+        if least is None or running not in ready or running.used > least.used + _SLICE:
             self._running = least
         return self._running
 
@@ -91,6 +98,17 @@ class Turn:
         self._turns = turns
         self.used = self.last = 0.0
         self.is_abandoned = False
+        self._searches = self._rests = 0
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which it has a run, whoever comes before it."""
+        return max(_LEAST_PATIENCE, _PATIENCE * self.last)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether all of its searches leave it to others to go on."""
+        return 0 < self._searches <= self._rests
 
     def call(self, work: Callable[[], _Result]) -> _Result:
         """Returns what `work` does, before each of whose runs of a graph it waits for this turn.
@@ -103,6 +121,32 @@ class Turn:
         with self._turns.opened(self):
             return context.run(work)
 
+    def wait(self) -> None:
+        """Waits until the call may go on."""
+        self._turns.wait(self)
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Counts a search of the call, which looks by itself whether it was abandoned."""
+        with self._turns.changing():
+            self._searches += 1
+        try:
+            yield
+        finally:
+            with self._turns.changing():
+                self._searches -= 1
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Lets others go on as if one of the call's searches had ended."""
+        with self._turns.changing():
+            self._rests += 1
+        try:
+            yield
+        finally:
+            with self._turns.changing():
+                self._rests -= 1
+
     def abandon(self) -> None:
         """Ends the call before its next run."""
         self.is_abandoned = True
@@ -111,8 +155,9 @@ class Turn:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Waits for a run of a graph, which the block makes."""
-        self._turns.wait(self)
-        if self.is_abandoned:
+        self.wait()
+        # What searches for others, too, leaves them what it has in good order.
+        if self.is_abandoned and not self._searches:
             raise Abandoned
         began = time.perf_counter()
         yield

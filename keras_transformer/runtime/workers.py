@@ -106,6 +106,11 @@ class Workers:
             return Division(self._threads, least, self._side_by_side)
         return Division(1, least, self.graphs)
 
+    @property
+    def undivided(self) -> int:
+        """The most sentences of one row each that `divide` leaves together."""
+        return 1 if self._is_small else max(1, self._threads * self._least_rows - 1)
+
     def map(
         self, run: Callable[[_Batch], _Result], batches: Sequence[_Batch], at_a_time: int
     ) -> Iterable[_Result]:

@@ -15,6 +15,7 @@ from keras_transformer.runtime.loop.requests import (
     Steps,
     Values,
     float32_penalty,
+    joined,
     lowest,
     staying,
     take_beams,
@@ -25,7 +26,7 @@ from keras_transformer.search.options import Candidate
 
 
 class BeamSearch:
-    """Searches one batch; `run` may be called once.
+    """Searches one batch; `run` it once, or `advance` while it `goes_on`, and read `results`.
 
     S is the number of sentences still in the batch, W the beams of each: `request.beams` before the
     first token, then `request.open_hypotheses`.
@@ -37,6 +38,7 @@ class BeamSearch:
 
     def __init__(self, steps: Steps, request: SearchRequest) -> None:
         self._steps = steps
+        self._request = request
         self._options = request.options
         # W once there is a token.
         self._size = request.open_hypotheses
@@ -49,14 +51,15 @@ class BeamSearch:
         self._totals = np.full((count, request.beams), -np.inf, np.float32)
         self._totals[:, 0] = request.first_totals()
         self._prompted = request.prompted()
-        self._begun = request.begun
+        self._longest = int(self._limits.max())
         self._ids = request.first_ids()[:, None].repeat(request.beams, axis=1)  # [S, W]
         # For each step so far, [S, W]: the hypotheses' tokens, and the beams that they continued.
         self._said: list[Ids] = []
         self._continued: list[Ids] = []
-        read = request.history()
-        self._read = read.tolist()
-        self._history = read[:, None, :].repeat(request.beams, axis=1)  # [S, W, step]
+        # What the hypotheses began with, and their tokens when these were last asked for:
+        # [S, W, begun] and [S, W, step].
+        self._read = request.history()[:, None, :].repeat(request.beams, axis=1)
+        self._history = self._read
         self._done = np.zeros(count, bool)  # [S]
         self._next_limit = int(self._limits.min())
         self._finished: list[list[Candidate]] = [[] for _ in range(count)]
@@ -66,45 +69,95 @@ class BeamSearch:
 
     def run(self) -> list[list[Candidate]]:
         """Returns up to `num_hypotheses` candidates of each sentence, best first."""
-        longest = int(self._limits.max())
-        while self._step < longest:
-            totals, tokens, parents, may_end = self._continuations()
-            length = self._step + 1
-            if may_end:
-                totals, tokens, parents = self._sort_out(totals, tokens, parents, length)
-            # The decoder overwrites what it returned, also where its logits are asked for again.
-            self._extend(totals.copy(), tokens.copy(), parents.copy())
-            left = len(self._done)
-            if may_end or length >= self._next_limit:
-                self._settle(length)
-            if self._watches is not None:
-                self._stop(self._watches, length)
-            if may_end or self._watches is not None or length >= self._next_limit:
-                left = int(np.count_nonzero(~self._done))
-                if not left:
-                    break
-            self._steps.follow(self._continued[-1])
-            if left <= (1 - LEAVING_SHARE) * len(self._done):
-                self._leave()
-        return [found[: self._options.num_hypotheses] for found in self._finished]
+        while self.goes_on:
+            self.advance()
+        return self.results()
 
     @property
-    def _step(self) -> int:
+    def step(self) -> int:
         """Tokens that each hypothesis has so far."""
-        return self._begun + len(self._said)
+        return self._read.shape[2] + len(self._said)
 
-    def _continuations(self) -> tuple[Values, Ids, Ids, bool]:
+    @property
+    def goes_on(self) -> bool:
+        """Whether any sentence is not done."""
+        return self.step < self._longest and not self._done.all()
+
+    def advance(self, most: int | None = None) -> None:
+        """Makes the next run of the decoder, of `most` steps at most."""
+        totals, tokens, parents, may_end = self._continuations(most)
+        length = self.step + 1
+        if may_end:
+            totals, tokens, parents = self._sort_out(totals, tokens, parents, length)
+        # The decoder overwrites what it returned, also where its logits are asked for again.
+        self._extend(totals.copy(), tokens.copy(), parents.copy())
+        left = len(self._done)
+        if may_end or length >= self._next_limit:
+            self._settle(length)
+        if self._watches is not None:
+            self._stop(self._watches, length)
+        if may_end or self._watches is not None or length >= self._next_limit:
+            left = int(np.count_nonzero(~self._done))
+            if not left:
+                return
+        self._steps.follow(self._continued[-1])
+        if left <= (1 - LEAVING_SHARE) * len(self._done):
+            self._leave()
+
+    def results(self) -> list[list[Candidate]]:
+        """Returns what `run` does, once all steps are made."""
+        return [found[: self._options.num_hypotheses] for found in self._finished]
+
+    def tokens_of(self, sentence: int) -> list[int]:
+        """Says that beams have no tokens that are certain."""
+        return []
+
+    def is_found(self, sentences: range) -> bool:
+        """Tells whether some sentences are done."""
+        if not self.goes_on:
+            return True
+        left = self._sentences[~self._done]
+        return not ((left >= sentences.start) & (left < sentences.stop)).any()
+
+    def drop(self, sentences: range) -> None:
+        """Ends some sentences, of which no results are wanted."""
+        self._done |= (self._sentences >= sentences.start) & (self._sentences < sentences.stop)
+        if self.goes_on:
+            self._leave()
+
+    def take_in(self, other: "BeamSearch") -> None:
+        """Goes on with the sentences of another search, too, which come behind its own.
+
+        Args:
+            other: A search with as many tokens, of equal options but for limits and stops; it has
+                made a step, and makes no other.
+        """
+        self._steps.join(other._steps)
+        self._request = joined(self._request, other._request)
+        self._constraints = Constraints(self._request)
+        self._sentences = np.concatenate([self._sentences, other._sentences + len(self._finished)])
+        self._finished += other._finished
+        self._history = self._read = np.concatenate([self._histories(), other._histories()])
+        self._said, self._continued = [], []
+        for name in ("_ids", "_limits", "_prompted", "_totals", "_done"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self._longest = max(self._longest, other._longest)
+        self._next_limit = min(self._next_limit, other._next_limit)
+        if self._watches is not None and other._watches is not None:
+            self._watches.join(other._watches)
+
+    def _continuations(self, most_steps: int | None = None) -> tuple[Values, Ids, Ids, bool]:
         """Returns the best continuations, and whether one of them may be an end.
 
         These are totals, tokens and parent beams, each `(S, count)`.
         """
-        if self._constraints.need_logits(self._step):
+        if self._constraints.need_logits(self.step):
             return *self._from_logits(self._steps.logits(self._ids.ravel())), True
-        return self._allowed(self._best(2 * self._size + SPARE))
+        return self._allowed(self._best(2 * self._size + SPARE, most_steps))
 
     def _allowed(self, best: Best) -> tuple[Values, Ids, Ids, bool]:
         """Does as `_continuations`, given the best of all tokens."""
-        step = self._step
+        step = self.step
         if lowest(best.ids) > self._constraints.last_special:
             return best.values, best.ids, best.beams, False
         forbids = self._constraints.forbids(best.ids, step)
@@ -127,13 +180,14 @@ class BeamSearch:
             )
         return best.values, best.ids, best.beams, True
 
-    def _best(self, count: int) -> Best:
+    def _best(self, count: int, most: int | None) -> Best:
         """Returns the candidates of the next step, or of a later one, up to which it goes on."""
         ids, size = self._ids.ravel(), self._size
-        free = self._constraints.free_steps(self._step)
+        free = self._constraints.free_steps(self.step)
         if not free or self._totals.shape[1] != size:
             return self._steps.best(ids, count, self._totals)
-        found = self._steps.several_best(ids, count, self._totals, self._ahead(free))
+        ahead = self._ahead(min(free, most or free))
+        found = self._steps.several_best(ids, count, self._totals, ahead)
         before = Best(found.ids[:-1], found.values[:-1], found.beams[:-1])
         if len(before.ids):
             begun = len(self._said)
@@ -154,14 +208,14 @@ class BeamSearch:
             if not self._done[row]:
                 place, held = (step, row, size + rank), begun + int(step)
                 ids = self._tokens_of(row, before.beams[place], held)
-                self._finish(row, ids, before.values[place], self._begun + held + 1)
+                self._finish(row, ids, before.values[place], self._read.shape[2] + held + 1)
 
     def _ahead(self, free: int) -> Ahead:
         """Returns how far the decoder may go on: until a sentence may be done, or so many steps."""
         open_sentences = self._sentences[~self._done].tolist()
         most_ended = max(len(self._finished[sentence]) for sentence in open_sentences)
         ending = self._options.beam_size - most_ended
-        most = max(1, min(free, self._next_limit - self._step))
+        most = max(1, min(free, self._next_limit - self.step))
         return Ahead(
             most=1 if self._watches is not None else most,
             last_special=self._constraints.last_special,
@@ -186,7 +240,7 @@ class BeamSearch:
     def _constrained(self, logits: Values) -> Values:
         """Returns the totals behind each token: `(S, W, vocabulary)`."""
         sentences, beams = self._totals.shape
-        history = self._histories().reshape(sentences * beams, self._step)
+        history = self._histories().reshape(sentences * beams, self.step)
         log_probs = self._constraints.apply(logits, history, np.repeat(self._sentences, beams))
         return log_probs.reshape(sentences, beams, -1) + self._totals[:, :, None]
 
@@ -226,12 +280,12 @@ class BeamSearch:
         for step in range(held - 1, -1, -1):
             tokens.append(int(self._said[step][row, beam]))
             beam = self._continued[step][row, beam]
-        sentence = self._sentences[row]
-        return [*self._read[sentence], *reversed(tokens)][self._prompted[sentence] :]
+        prompted = self._prompted[self._sentences[row]]
+        return [*self._read[row, beam].tolist(), *reversed(tokens)][prompted:]
 
     def _histories(self) -> Ids:
         """Returns every hypothesis's tokens, `(S, W, step)`, extending those returned last time."""
-        for step in range(self._history.shape[2] - self._begun, len(self._said)):
+        for step in range(self._history.shape[2] - self._read.shape[2], len(self._said)):
             past = take_beams(self._history, self._continued[step])
             self._history = np.concatenate([past, self._said[step][:, :, None]], axis=2)
         return self._history
@@ -301,7 +355,7 @@ class BeamSearch:
         self._totals, self._ids = self._totals[kept], self._ids[kept]
         self._said = [tokens[kept] for tokens in self._said]
         self._continued = [parents[kept] for parents in self._continued]
-        self._history = self._history[kept]
+        self._read, self._history = self._read[kept], self._history[kept]
         if self._watches is not None:
             self._watches.keep(kept)
         self._next_limit = int(self._limits[self._sentences].min())

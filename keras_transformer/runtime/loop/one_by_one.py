@@ -17,6 +17,7 @@ from keras_transformer.runtime.loop.requests import (
     Steps,
     Values,
     float32_penalty,
+    joined,
     lowest,
     rows_of,
     staying,
@@ -33,7 +34,7 @@ _STEPS_UNWATCHED = 8
 
 
 class OneByOne:
-    """Decodes one batch; `run` it, or iterate once and read `results`.
+    """Decodes one batch; `run` it or iterate once, or `advance` it, and read `results`.
 
     Rows are sentences, or samples, with the samples of one sentence side by side. Yields, for every
     step, the newest token of each row still in the batch: eos, too, where a row cannot go on as
@@ -50,6 +51,8 @@ class OneByOne:
         self._steps = steps
         self._streams = streams
         self._request = request
+        # With those whose rows were taken in, whose random numbers are their own.
+        self._requests = [request]
         self._options = request.options
         self._constraints = Constraints(request)
         self._eos = request.special_ids.eos
@@ -77,52 +80,119 @@ class OneByOne:
         self._watches = None
         if request.stops is not None:
             self._watches = RowWatches(request, request.stops, self._samples)
+        if self._samples > 1:
+            steps.follow(np.zeros((len(request.limits), self._samples), np.int32))
+        self._ids = self._each(request.first_ids())
+        self.step = request.begun
 
     def __iter__(self) -> Iterator[Ids]:
-        if self._samples > 1:
-            self._steps.follow(np.zeros((len(self._request.limits), self._samples), np.int32))
-        ids = self._each(self._request.first_ids())
-        step = self._request.begun
-        while step < self._longest:
-            if free := self._free_steps(step):
-                most = 1 if self._streams else max(1, min(free, self._next_limit - step))
-                if self._watches is not None:
-                    most = min(most, _STEPS_UNWATCHED)
-                found = self._steps.several(ids, most, self._constraints.last_special)
-                self._keep(found, step)
-                stopped = self._stop(found[:-1], step)
-                yield from found[:-1]
-                step += len(found) - 1
-                first = First(found[-1], _unscored(len(ids)))
-                ids, values, special = self._allowed(first, step)
-            else:
-                stopped = False
-                ids, values, special = self._next(ids, step)
-            if special:
-                ids = np.where(np.isneginf(values), np.int32(self._eos), ids)
-            self._keep(ids[None], step)
-            if self._request.with_scores:
-                self._totals += values
-            yield ids
-            stopped |= self._stop(ids[None], step)
-            step += 1
-            if special or stopped or step >= self._next_limit:
-                self._finish(ids, values, step)
-                ids = self._leave(ids)
-                if not ids.size:
-                    return
+        while self.goes_on:
+            yield from self.advance()
 
     def run(self) -> list[list[Candidate]]:
         """Returns each sentence's candidate or samples, leaving out rows that could not go on."""
-        for _ in self:
-            pass
+        while self.goes_on:
+            self.advance()
         return self.results()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether any row has not ended."""
+        return bool(self._ids.size) and self.step < self._longest
+
+    def advance(self, most: int | None = None) -> list[Ids]:
+        """Makes the decoder's next run, of `most` steps at most; returns the tokens of each."""
+        ids, step, stopped = self._ids, self.step, False
+        said: list[Ids] = []
+        if free := self._free_steps(step):
+            found = self._steps.several(
+                ids, self._most_steps(free, most), self._constraints.last_special
+            )
+            self._keep(found, step)
+            stopped = self._stop(found[:-1], step)
+            said += [*found[:-1]]
+            step += len(found) - 1
+            first = First(found[-1], _unscored(len(ids)))
+            ids, values, special = self._allowed(first, step)
+        else:
+            ids, values, special = self._next(ids, step)
+        if special:
+            ids = np.where(np.isneginf(values), np.int32(self._eos), ids)
+        self._keep(ids[None], step)
+        if self._request.with_scores:
+            self._totals += values
+        stopped |= self._stop(ids[None], step)
+        self.step = step + 1
+        self._ids = ids
+        if special or stopped or self.step >= self._next_limit:
+            self._finish(ids, values, self.step)
+            self._ids = self._leave(ids)
+        return [*said, ids]
 
     def results(self) -> list[list[Candidate]]:
         """Returns what `run` does, once all steps are made."""
         rows = range(0, len(self._found), self._samples)
         found = [self._found[row : row + self._samples] for row in rows]
         return [[one for one in sentence if one is not None] for sentence in found]
+
+    def tokens_of(self, sentence: int) -> list[int]:
+        """Returns a sentence's tokens behind its prompt so far, without eos; of one row each."""
+        found = self._found[sentence]
+        if found is not None:
+            return list(found.ids)
+        rows = np.flatnonzero((self._rows == sentence) & ~self._done)
+        return [
+            token
+            for row in rows
+            for token in self._tokens[row, self._prompted[row] : self.step].tolist()
+        ]
+
+    def is_found(self, sentences: range) -> bool:
+        """Tells whether all rows of some sentences have ended."""
+        if not self.goes_on:
+            return True
+        open_rows = self._rows[~self._done] // self._samples
+        return not ((open_rows >= sentences.start) & (open_rows < sentences.stop)).any()
+
+    def drop(self, sentences: range) -> None:
+        """Ends the rows of some sentences, of which no results are wanted."""
+        own = self._rows // self._samples
+        self._done |= (own >= sentences.start) & (own < sentences.stop)
+        self._ids = self._leave(self._ids)
+
+    def take_in(self, other: "OneByOne") -> None:
+        """Goes on with the sentences of another search, too, which come behind its own.
+
+        Args:
+            other: A search with as many tokens, of equal options but for limits, seeds and stops;
+                it has made a step, and makes no other.
+        """
+        self._steps.join(other._steps)
+        self._requests += other._requests
+        self._request = joined(self._request, other._request)
+        self._constraints = Constraints(self._request)
+        self._rows = np.concatenate([self._rows, other._rows + len(self._found)])
+        self._found += other._found
+        for name in ("_ids", "_limits", "_prompted", "_totals", "_done"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self._tokens = np.concatenate([self._tokens[:, : self.step], other._tokens[:, : self.step]])
+        self._longest = max(self._longest, other._longest)
+        self._next_limit = int(self._limits[~self._done].min(initial=self._longest))
+        self._was_ruled_out |= other._was_ruled_out
+        self._streams |= other._streams
+        self._most_drawn = max(self._most_drawn, other._most_drawn)
+        if self._uniforms is not None and other._uniforms is not None:
+            length = max(self._uniforms.shape[1], other._uniforms.shape[1])
+            self._uniforms = self._draw_uniforms(min(length, self._most_drawn))
+        if self._watches is not None and other._watches is not None:
+            self._watches.join(other._watches)
+
+    def _most_steps(self, free: int, most: int | None) -> int:
+        """Returns how many steps the next run may make of those that need no look."""
+        if self._streams:
+            return 1
+        found = min(free, self._next_limit - self.step, most or free)
+        return max(1, found if self._watches is None else min(found, _STEPS_UNWATCHED))
 
     def _each(self, values: npt.NDArray) -> npt.NDArray:
         """Repeats what there is of each sentence for all of its rows."""
@@ -269,11 +339,11 @@ class OneByOne:
 
     def _draw_uniforms(self, length: int) -> npt.NDArray[np.float64]:
         """Returns the first random numbers of each row; more of them begin with the same."""
-        places = self._request.places or range(len(self._request.limits))
         return np.stack(
             [
-                uniforms(self._request.seed, self._options.first_place + place, rank, length)
-                for place in places
+                uniforms(request.seed, request.options.first_place + place, rank, length)
+                for request in self._requests
+                for place in request.places or range(len(request.limits))
                 for rank in range(self._samples)
             ]
         )

@@ -36,7 +36,7 @@ class PhraseSearch(BeamSearch):
         super().__init__(steps, request)
         self._phrases = phrase_table(request.phrases)
 
-    def _continuations(self) -> tuple[Values, Ids, Ids, bool]:
+    def _continuations(self, most_steps: int | None = None) -> tuple[Values, Ids, Ids, bool]:
         """As `BeamSearch._continuations`, those first that are to be kept."""
         totals = self._constrained(self._steps.logits(self._ids.ravel()))
         sentences, beams, vocabulary = totals.shape
@@ -47,9 +47,9 @@ class PhraseSearch(BeamSearch):
         spoken = np.take_along_axis(totals, places, 2)
         np.put_along_axis(totals, places, -np.inf, 2)
         begins = self._prompted[self._sentences]
-        state = reached(np, table, self._histories(), begins, self._step)
+        state = reached(np, table, self._histories(), begins, self.step)
         needed = tokens_needed(np, state)
-        room = self._limits[self._sentences] - self._step - 1
+        room = self._limits[self._sentences] - self.step - 1
         banks, size = phrases.shape[2] + 1, self._size
         most = most_of_each(NUMPY, needed[0], self._totals, room, banks, size)
         count = min(vocabulary, int(most.max()))

@@ -6,7 +6,7 @@ A search knows nothing of models, graphs or caches.
 import dataclasses
 import functools
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,12 @@ class Steps(Protocol):
 
     def keep(self, sentences: Rows) -> None:
         """Drops all sentences but these, given by current place, and puts them in this order."""
+        ...
+
+    def join(self, other: Any) -> None:
+        """Takes the sentences of another batch of the same decoder and as many steps, whose rows
+        come behind its own.
+        """
         ...
 
 
@@ -267,6 +273,21 @@ class SearchRequest:
         """Returns the ids that the decoder has read, and its next one: `(sentences, begun)`."""
         begun = [list(prefix[: self.begun]) for prefix in self.prefixes if self.begun]
         return np.array(begun, np.int32).reshape(len(self.limits), self.begun)
+
+
+def joined(request: SearchRequest, other: SearchRequest) -> SearchRequest:
+    """Returns the request of a search that goes on with the sentences of two, which have begun."""
+    return dataclasses.replace(
+        request,
+        limits=[*request.limits, *other.limits],
+        prefixes=[*request.prefixes, *other.prefixes],
+        prompt_lengths=[*request.prompt_lengths, *other.prompt_lengths],
+        sources=[*request.sources, *other.sources],
+        begun=0,
+        begun_log_probabilities=None,
+        places=(),
+        starts=(),
+    )
 
 
 def tokens_in_common(prefixes: Sequence[Sequence[int]]) -> int:

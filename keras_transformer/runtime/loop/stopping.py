@@ -45,6 +45,11 @@ class RowWatches:
                     break
         return ends
 
+    def join(self, other: "RowWatches") -> None:
+        """Puts the rows of others behind its own."""
+        self._watches += other._watches
+        self._begins += other._begins
+
     def keep(self, rows: Rows) -> None:
         """Drops all rows but these, and puts them in this order."""
         kept = rows.tolist()
@@ -87,6 +92,11 @@ class BeamWatches:
             for beam in np.flatnonzero(is_open[sentence]).tolist():
                 ended[sentence, beam] = own[beam].add(int(ids[sentence, beam]))
         return ended
+
+    def join(self, other: "BeamWatches") -> None:
+        """Puts the sentences of others behind its own."""
+        self._watches += other._watches
+        self._begins += other._begins
 
     def keep(self, sentences: Rows) -> None:
         """Drops all sentences but these, and puts them in this order."""

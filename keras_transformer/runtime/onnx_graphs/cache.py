@@ -176,6 +176,23 @@ class KeyValueCache:
         self.buffers = [buffer[: len(rows)] for buffer in self.buffers]
         self.beams = self.beams[sentences]
 
+    def join(self, other: "KeyValueCache", step: int) -> None:
+        """Puts the sentences of another cache, which holds as many tokens, behind its own."""
+        self._limit = max(self._limit, other._limit)
+        parts, capacity = (self, other), max(self.capacity, other.capacity)
+        block, wide = self._zeros(sum(len(one.buffers[0]) for one in parts), capacity)
+        first = 0
+        for one in parts:
+            end = first + len(one.buffers[0])
+            for old, new in zip(one.buffers, wide, strict=True):
+                new[first:end, :, :step] = old[:, :, :step]
+            first = end
+        self._replace(block, wide)
+        sentences, beams = sum(len(one.beams) for one in parts), self.beams.shape[1]
+        beams_of = self._own(sentences, beams, capacity)
+        beams_of[:, :, :step] = np.concatenate([one.beams[:, :, :step] for one in parts])
+        self.beams = beams_of
+
     def close(self) -> None:
         """Gives the memory back; the buffers must not be used any more."""
         self._memory.give(self._block)

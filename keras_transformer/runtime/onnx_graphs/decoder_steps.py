@@ -67,6 +67,7 @@ class DecoderSteps:
         self._most, self._last_special = np.ones(1, np.int32), np.zeros(1, np.int32)
         self._ends = np.zeros(3, np.int32)
         self._pace = Pace()
+        self._holders = 1
         self._cache = KeyValueCache(graph.caches, sentences, capacity, limit, memory, beams, room)
         self.peak_bytes = 0
         self._shortlist = shortlist
@@ -206,9 +207,24 @@ class DecoderSteps:
         self._per_sentence = dict(zip(self._per_sentence, kept, strict=True))
         self._rebind()
 
+    def join(self, other: "DecoderSteps") -> None:
+        """See `Steps.join`; for batches without a shortlist, whose caches forget nothing."""
+        self._cache.join(other._cache, self._step)
+        self._per_sentence = {
+            name: _stacked(own, other._per_sentence[name])
+            for name, own in self._per_sentence.items()
+        }
+        self._rebind()
+
+    def hold(self) -> None:
+        """Makes one more call of `close` necessary."""
+        self._holders += 1
+
     def close(self) -> None:
         """Gives the caches' memory back; no step can be made any more."""
-        self._cache.close()
+        self._holders -= 1
+        if not self._holders:
+            self._cache.close()
 
     def _run_for_logits(self) -> Values:
         session = self._with_logits()
@@ -327,6 +343,16 @@ class DecoderSteps:
         )
         for name, value in zip(CANDIDATES, self._best, strict=True):
             _bind_output(self._binding, name, value)
+
+
+def _stacked(one: npt.NDArray, other: npt.NDArray) -> npt.NDArray:
+    """Puts the sentences of two arrays behind each other; zeros fill up what is shorter."""
+    sizes = np.maximum(one.shape, other.shape)[1:]
+    found = np.zeros((len(one) + len(other), *sizes), one.dtype)
+    for first, part in ((0, one), (len(one), other)):
+        rows = slice(first, first + len(part))
+        found[(rows, *map(slice, part.shape[1:]))] = part
+    return found
 
 
 def _bind_output(binding: IOBinding, name: str, value: npt.NDArray) -> None:

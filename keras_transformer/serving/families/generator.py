@@ -202,6 +202,11 @@ class ServedGenerator:
         self.completions.warm_up()
         self.stream(row, lambda piece: True)
 
+    @property
+    def joining(self) -> int:
+        """As `Streaming.joining`."""
+        return self._generator.engine.joining
+
     def read(self, signature: Signature, inputs: Arrays) -> Request:
         """As `Served.read`: a row is a `PromptRow`, or a text to be scored."""
         if signature.name == "score":

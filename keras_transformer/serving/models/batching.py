@@ -23,9 +23,10 @@ _log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
 # it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
-# A batch that has run for these seconds lets one of at most this share of its steps begin beside
-# it. Until then, and what is as long, is collected: one large batch is faster than two.
-_LONG_SECONDS, _SHORTER = 0.05, 0.5
+# A batch that has run for these seconds lets one of less than this share of its steps begin beside
+# it. What takes longer is collected, as one large batch is faster than two, until it has waited for
+# this share of the time that the batch has run, or has as many rows: then it catches up with it.
+_LONG_SECONDS, _SHARE = 0.05, 0.5
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -41,6 +42,7 @@ class Job:
         taken: How many rows have been taken.
         results: The results so far, in the order of the rows.
         largest_batch: Rows of the largest batch that it was part of.
+        is_alone: Whether its rows share no batch, as it shows what it finds while it is found.
         kinds: The options of its rows.
         steps: About how many steps the longest of its rows takes; 0 if none is decoded.
     """
@@ -53,6 +55,7 @@ class Job:
     taken: int = 0
     results: list[Any] = dataclasses.field(default_factory=list)
     largest_batch: int = 0
+    is_alone: bool = False
     kinds: frozenset[Hashable] = dataclasses.field(init=False)
     steps: int = dataclasses.field(init=False)
 
@@ -87,10 +90,21 @@ class _Batch:
     turn: Turn
     began: float
 
-    def lets_begin(self, job: Job, now: float) -> bool:
-        """Tells whether a job may begin beside it at this time."""
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(len(part.rows) for part in self.parts)
+
+    def is_passed_by(self, job: Job, now: float) -> bool:
+        """Tells whether a job may begin beside it as it is much shorter."""
         steps = max(part.job.steps for part in self.parts)
-        return now >= self.began + _LONG_SECONDS and job.steps <= _SHORTER * steps
+        return now >= self.began + _LONG_SECONDS and job.steps < _SHARE * steps
+
+    def is_joined_by(self, job: Job, rows: int, now: float) -> bool:
+        """Tells whether a job of so many rows, with those that go with it, may catch up with it."""
+        is_worth_it = rows >= self.rows or now - job.arrived >= _SHARE * (now - self.began)
+        goes_with = job.goes_with(self.parts[0].job)
+        return job.steps > 0 and (job.is_alone or (goes_with and is_worth_it))
 
 
 class Batcher:
@@ -107,6 +121,8 @@ class Batcher:
         max_queue: Most rows that wait.
         observe: Called with the number of rows of every batch.
         max_running: Most batches that run side by side.
+        joining: The most rows of a batch that catches up with one that runs, or of one that it
+            catches up with; 0 for none.
         turns: The turns of all batches, also of other models.
     """
 
@@ -118,6 +134,7 @@ class Batcher:
         max_queue: int,
         observe: Callable[[int], None],
         max_running: int = 1,
+        joining: int = 0,
         turns: Turns | None = None,
     ) -> None:
         self._max_batch, self._max_wait, self._max_queue = max_batch, max_wait, max_queue
@@ -126,6 +143,8 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
         self._filled = asyncio.Event()
         self._max_running, self._turns = max_running, turns or Turns()
+        # Some places are left to what is shorter.
+        self._joining, self._max_joined = joining, max_running // 2
         self._threads = ThreadPoolExecutor(max_running, thread_name_prefix="model")
         self._running: dict[_Batch, asyncio.Task[None]] = {}
         # Of each function that `at_once` was asked for, the sizes of a row that was quick; () if
@@ -181,7 +200,7 @@ class Batcher:
         self._learn(run, sizes, time.perf_counter() - began)
         return results
 
-    async def submit(self, run: Run, rows: Sequence[Any]) -> Job:
+    async def submit(self, run: Run, rows: Sequence[Any], is_alone: bool = False) -> Job:
         """Waits until all rows have results. If cancelled, it removes those that still wait and
         ends the batches in which nobody else has rows.
 
@@ -189,6 +208,7 @@ class Batcher:
             run: Turns rows into results, one for each; rows are batched with others that have an
                 equal function.
             rows: At least one row.
+            is_alone: Whether they share no batch, as what they find is shown while it is found.
 
         Raises:
             ServingError: The queue is full, or the rows cannot be translated.
@@ -201,7 +221,7 @@ class Batcher:
                 f"{self._max_queue}; try again later.",
             )
         loop = asyncio.get_running_loop()
-        job = Job(run, rows, loop.create_future(), time.perf_counter())
+        job = Job(run, rows, loop.create_future(), time.perf_counter(), is_alone=is_alone)
         self._queue.append(job)
         self._filled.set()
         if self._worker is None:
@@ -236,22 +256,28 @@ class Batcher:
         if self.running >= self._max_running:
             return None
         now = time.perf_counter()
-        may = (job for job in self._queue if all(b.lets_begin(job, now) for b in self._running))
-        return next(may, None)
+        return next((job for job in self._queue if self._may_begin(job, now)), None)
+
+    def _may_begin(self, job: Job, now: float) -> bool:
+        rows = self._rows_with(job)
+        may_join = self.running < self._max_joined
+
+        def joins(batch: _Batch) -> bool:
+            is_small = job.is_alone or min(rows, batch.rows) <= self._joining
+            return may_join and is_small and batch.is_joined_by(job, rows, now)
+
+        return all(batch.is_passed_by(job, now) or joins(batch) for batch in self._running)
+
+    def _rows_with(self, job: Job) -> int:
+        """Returns how many rows wait that go with a job, its own included."""
+        return sum(len(one.rows) - one.taken for one in self._queue if one.goes_with(job))
 
     async def _wait(self) -> None:
-        """Waits until a batch ends, or one that is begun beside others may be begun."""
+        """Waits until a batch ends, others ask, or one may begin beside those that run."""
         self._filled.clear()
         changed = [*self._running.values(), asyncio.ensure_future(self._filled.wait())]
-        left = None
-        if self.running < self._max_running:
-            newest = max(batch.began for batch in self._running)
-            left = newest + _LONG_SECONDS - time.perf_counter()
-        await asyncio.wait(
-            changed,
-            timeout=left if left and left > 0 else None,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        left = _LONG_SECONDS if self.running < self._max_running else None
+        await asyncio.wait(changed, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         changed[-1].cancel()
 
     def _begin(self, parts: list[_Part]) -> None:
@@ -269,8 +295,7 @@ class Batcher:
         while self._queue and self._max_wait:
             oldest = self._queue[0]
             left = oldest.arrived + self._max_wait - time.perf_counter()
-            rows = sum(len(job.rows) - job.taken for job in self._queue if job.goes_with(oldest))
-            if left <= 0 or rows >= self._max_batch:
+            if left <= 0 or self._rows_with(oldest) >= self._max_batch:
                 return
             self._filled.clear()
             try:

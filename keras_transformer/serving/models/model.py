@@ -262,6 +262,11 @@ class ServedModel:
             self._languages[1] or marks.target_language,
         )
 
+    @property
+    def joining(self) -> int:
+        """As `Streaming.joining`."""
+        return self._engine.joining
+
     def read(self, signature: Signature, inputs: Arrays) -> Request:
         """Returns a request's rows; see `RowReader.read`, and `check_states` for "encode"."""
         request = self._reader.read(signature, inputs)

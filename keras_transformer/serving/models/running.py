@@ -141,12 +141,16 @@ class RequestReader:
 
 
 async def run_rows(
-    loaded: LoadedVersion, run: Run, rows: Sequence[Any], entry: JournalEntry
+    loaded: LoadedVersion,
+    run: Run,
+    rows: Sequence[Any],
+    entry: JournalEntry,
+    is_alone: bool = False,
 ) -> list[Any]:
     """Runs rows in batches with those of other requests, and notes how long they waited."""
     if not rows:
         return []
-    job = await loaded.batcher.submit(run, rows)
+    job = await loaded.batcher.submit(run, rows, is_alone)
     entry.batch, entry.queue_seconds = job.largest_batch, job.started - job.arrived
     return job.results
 
@@ -226,7 +230,7 @@ async def stream_row(
         return is_wanted
 
     run = partial(_stream_all, stream, emit)
-    task = loop.create_task(run_rows(loaded, run, [row], entry))
+    task = loop.create_task(run_rows(loaded, run, [row], entry, is_alone=True))
     task.add_done_callback(lambda _: pieces.put_nowait(None))
     try:
         while (piece := await before(until, pieces.get())) is not None:

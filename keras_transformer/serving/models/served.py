@@ -145,6 +145,11 @@ class Streaming(Protocol):
         """The signature whose answer the pieces make up, and the output that holds it."""
         ...
 
+    @property
+    def joining(self) -> int:
+        """The most rows with which a batch joins one that runs; 0 for none."""
+        ...
+
     def read_text(
         self,
         text: str,

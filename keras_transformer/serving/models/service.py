@@ -53,7 +53,7 @@ from keras_transformer.serving.models.versioning.versions import (
 from keras_transformer.serving.settings import ServeOptions
 
 # Batches of a model side by side: each holds its caches.
-_MAX_RUNNING = 4
+_MAX_RUNNING = 8
 
 
 class Service:
@@ -437,6 +437,7 @@ class Service:
             observe=partial(self.journal.batch, name),
             # What only reads has no steps between which others could go on.
             max_running=_MAX_RUNNING if isinstance(model, Streaming) else 1,
+            joining=model.joining if isinstance(model, Streaming) else 0,
             turns=self._turns,
         )
 
