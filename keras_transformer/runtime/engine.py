@@ -178,9 +178,13 @@ class DecoderEngine:
     @property
     def joining(self) -> int:
         """The most sentences with which a call joins the search of another one; 0 for none."""
+        return self._workers.undivided if self._joins else 0
+
+    @cached_property
+    def _joins(self) -> bool:
         # A shortlist is a batch's own, and what caches forget depends on their first step.
         is_plain = self._shortlist is None and self.cache_room is None
-        return self._workers.undivided if is_plain and self._max_cache_bytes is None else 0
+        return is_plain and self._max_cache_bytes is None
 
     def close(self) -> None:
         """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
@@ -262,14 +266,15 @@ class DecoderEngine:
 
     def _turn_to_join(self, rows: DecodedRows) -> Turn | None:
         """Returns the turn of the call if its search may be joined with others."""
-        return current_turn() if self.joining and not rows.phrases else None
+        return current_turn() if self._joins and not rows.phrases else None
 
     def _terms(self, rows: DecodedRows, kind: Hashable, is_part: bool = False) -> Terms:
         """Returns the terms on which a search goes on together with those of other calls."""
         limit = length = max(rows.limits)
         if rows.sources is not None:
             length = max(map(len, rows.sources)) + 1
-            limit = min(limit, int(_ROOM_RATIO * length) + _ROOM_TOKENS)
+            usual = int(_ROOM_RATIO * length) + _ROOM_TOKENS
+            limit = min(limit, max(usual, rows.options.min_length))
         return Terms(kind, limit, self._batch_tokens // (length * rows.per_row), is_part)
 
     def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:

@@ -120,7 +120,7 @@ class _Running:
     def goes_with(self, other: "_Running") -> bool:
         """Tells whether the two may go on as one."""
         turns = {call.turn for call in self.calls}
-        left, of_other = (one.terms.expected - one.search.step for one in (self, other))
+        left, of_other = (max(1, one.terms.expected - one.search.step) for one in (self, other))
         return (
             other is not self
             and self.search.goes_on
