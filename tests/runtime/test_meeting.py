@@ -124,7 +124,7 @@ class Calls:
 
     def __init__(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.engine, self.turns = engine, Turns()
-        self.joins, self.rows = 0, 0
+        self.joins, self.rows, self.steps = 0, 0, 0
         self.found: dict[int, Any] = {}
         self._threads: list[threading.Thread] = []
         join, run = DecoderSteps.join, DecoderSteps._run
@@ -135,12 +135,14 @@ class Calls:
 
         def slow(steps: DecoderSteps, *given: Any) -> None:
             time.sleep(0.002)
-            self.rows = len(steps._ids)
+            self.rows, self.steps = len(steps._ids), self.steps + 1
             run(steps, *given)
 
         monkeypatch.setattr(DecoderSteps, "join", counted)
         monkeypatch.setattr(DecoderSteps, "_run", slow)
+        # One step a run.
         monkeypatch.setattr(turns, "_FIRST_STEPS", 1)
+        monkeypatch.setattr(turns, "_SLICE", 0.0)
 
     def begin(self, rows: list[list[int]], options: SearchOptions) -> turns.Turn:
         """Begins a call in a thread of its own."""
@@ -156,6 +158,12 @@ class Calls:
         self._threads.append(threading.Thread(target=call, daemon=True))
         self._threads[-1].start()
         return turn
+
+    def wait(self) -> None:
+        """Waits until some more steps have been made."""
+        least = self.steps + 4
+        while self.steps < least:
+            time.sleep(0.001)
 
     def end(self) -> list[Any]:
         """Waits for all calls; returns what each found."""
@@ -177,7 +185,7 @@ def test_calls_join_and_get_their_own(
     calls = Calls(engine, monkeypatch)
     for rows in requests:
         calls.begin(rows, options)
-        time.sleep(0.015)
+        calls.wait()
     assert calls.end() == wanted
     assert calls.joins
 
@@ -254,7 +262,7 @@ def test_streams_join_and_say_what_each_says_alone(
     threads = [threading.Thread(target=stream, args=(number,), daemon=True) for number in streamed]
     for thread in threads:
         thread.start()
-        time.sleep(0.015)
+        calls.wait()
     for thread in threads:
         thread.join(60)
     assert list(streamed.values()) == [wanted[0], wanted[1][:10], wanted[2]]
