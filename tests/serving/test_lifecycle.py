@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.models import batching
+from keras_transformer.serving.models import batching, service
 from keras_transformer.serving.models import model as model_file
 
 TEXT = "the red dog runs to the house"
@@ -38,7 +38,8 @@ class Gate:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """Stands before every batch of translations; open while a model warms up."""
+    """Stands before every batch of translations, one at a time; open while a model warms up."""
+    monkeypatch.setattr(service, "_MAX_RUNNING", 1)
     gate = Gate()
     translate, warm_up = model_file.ServedModel._translate, model_file.ServedModel.warm_up
 
