@@ -25,9 +25,14 @@ class Abandoned(Exception):
 
 
 class Turns:
-    """The calls that run side by side."""
+    """The calls that run side by side.
 
-    def __init__(self) -> None:
+    Args:
+        most_rows: Most sentences of a search that calls share; no limit if None.
+    """
+
+    def __init__(self, most_rows: int | None = None) -> None:
+        self.most_rows = most_rows
         self._changed = threading.Condition()
         self._open: list[Turn] = []
         self._running: Turn | None = None
@@ -99,6 +104,11 @@ class Turn:
         self.used = self.last = 0.0
         self.is_abandoned = False
         self._searches = self._rests = 0
+
+    def at_most(self, rows: int) -> int:
+        """Returns how many sentences a shared search may have, if so many fit."""
+        limit = self._turns.most_rows
+        return rows if limit is None else min(rows, limit)
 
     @property
     def patience(self) -> float:

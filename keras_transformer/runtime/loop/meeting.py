@@ -113,6 +113,11 @@ class _Running:
         return sum(len(call.sentences) for call in self.calls)
 
     @property
+    def most(self) -> int:
+        """Most sentences that it may have."""
+        return self.calls[0].turn.at_most(self.terms.most)
+
+    @property
     def has_stepped(self) -> bool:
         """Whether its rows have what a joined search needs."""
         return self.search.step > self.begun
@@ -126,7 +131,7 @@ class _Running:
             and self.search.goes_on
             and other.search.goes_on
             and turns.isdisjoint(call.turn for call in other.calls)
-            and self.sentences + other.sentences <= min(self.terms.most, other.terms.most)
+            and self.sentences + other.sentences <= min(self.most, other.most)
             and not (self.terms.is_part and other.terms.is_part)
             and _LIKE * max(left, of_other) <= min(left, of_other)
         )

@@ -263,7 +263,8 @@ class Batcher:
         may_join = self.running < self._max_joined
 
         def joins(batch: _Batch) -> bool:
-            is_small = job.is_alone or min(rows, batch.rows) <= self._joining
+            fits = batch.rows + min(rows, self._max_batch) <= self._max_batch
+            is_small = job.is_alone or (fits and min(rows, batch.rows) <= self._joining)
             return may_join and is_small and batch.is_joined_by(job, rows, now)
 
         return all(batch.is_passed_by(job, now) or joins(batch) for batch in self._running)

@@ -94,7 +94,7 @@ class Service:
         self.models, self.options, self.journal = models, options, journal
         self.draining = False
         self.search = search
-        self._turns = Turns()
+        self._turns = Turns(options.max_batch)
         self._reader = RequestReader(journal, options.max_sentences)
         self._versions = {model.name: self._follow(model) for model in models}
 
