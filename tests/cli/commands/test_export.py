@@ -14,9 +14,11 @@ from keras_transformer.text.training_text import TrainingText
 
 
 @pytest.fixture
-def exporter(monkeypatch) -> list[tuple]:
+def exporter(monkeypatch, tmp_path: Path) -> list[tuple]:
     """What reaches `export_run` or `export_saved_model`, which are not run, from a run that is not
     read."""
+    # Where nobody has a runs/demo.
+    monkeypatch.chdir(tmp_path)
     made: list[tuple] = []
 
     def export_run(run, directory, **settings) -> Path:
