@@ -23,10 +23,12 @@ _log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
 # it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
-# A batch that has run for these seconds lets one of less than this share of its steps begin beside
-# it. What takes longer is collected, as one large batch is faster than two, until it has waited for
-# this share of the time that the batch has run, or has as many rows: then it catches up with it.
-_LONG_SECONDS, _SHARE = 0.05, 0.5
+# A batch that has run for these seconds lets others begin beside it: what is done earlier would
+# lose more by sharing the processor than by waiting. One of less than this share of its steps
+# begins at once. What takes longer is collected, as one large batch is faster than two, until it
+# has waited for this share of the time that the batch has run, or has as many rows: then it catches
+# up with it.
+_LONG_SECONDS, _SHARE = 0.5, 0.5
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -95,10 +97,9 @@ class _Batch:
         """How many rows it has."""
         return sum(len(part.rows) for part in self.parts)
 
-    def is_passed_by(self, job: Job, now: float) -> bool:
+    def is_passed_by(self, job: Job) -> bool:
         """Tells whether a job may begin beside it as it is much shorter."""
-        steps = max(part.job.steps for part in self.parts)
-        return now >= self.began + _LONG_SECONDS and job.steps < _SHARE * steps
+        return job.steps < _SHARE * max(part.job.steps for part in self.parts)
 
     def is_joined_by(self, job: Job, rows: int, now: float) -> bool:
         """Tells whether a job of so many rows, with those that go with it, may catch up with it."""
@@ -267,7 +268,10 @@ class Batcher:
             is_small = job.is_alone or (fits and min(rows, batch.rows) <= self._joining)
             return may_join and is_small and batch.is_joined_by(job, rows, now)
 
-        return all(batch.is_passed_by(job, now) or joins(batch) for batch in self._running)
+        return all(
+            now >= batch.began + _LONG_SECONDS and (batch.is_passed_by(job) or joins(batch))
+            for batch in self._running
+        )
 
     def _rows_with(self, job: Job) -> int:
         """Returns how many rows wait that go with a job, its own included."""
