@@ -13,13 +13,11 @@ _Result = TypeVar("_Result")
 
 # Seconds by which a call runs on before another one goes on: to change costs time, too.
 _SLICE = 0.01
-# Seconds that a run of several steps takes at most, which a call that begins meanwhile waits for.
-_RUN = 0.04
 # A call that waits has a run after so many times what its last one took, but not before this many
 # seconds: calls that begin after it slow it down, but cannot hold it up.
 _PATIENCE, _LEAST_PATIENCE = 4, 0.02
 # Steps of a run while nobody knows how long one takes.
-_FIRST_STEPS = 16
+_FIRST_STEPS = 8
 
 
 class Abandoned(Exception):
@@ -113,11 +111,6 @@ class Turn:
         return rows if limit is None else min(rows, limit)
 
     @property
-    def is_alone(self) -> bool:
-        """Whether no other call runs."""
-        return len(self._turns._open) == 1
-
-    @property
     def patience(self) -> float:
         """Seconds after which it has a run, whoever comes before it."""
         return max(_LEAST_PATIENCE, _PATIENCE * self.last)
@@ -205,4 +198,4 @@ class Pace:
     def made(self, steps: int) -> None:
         """Takes how many steps the last run made."""
         if self._turn is not None and self._turn.last:
-            self._most = max(1, int(steps * _RUN / self._turn.last))
+            self._most = max(1, int(steps * _SLICE / self._turn.last))

@@ -247,9 +247,6 @@ class Meeting:
     def _advance(self, call: _Call, kind: Hashable) -> None:
         """Has another search take in the call's, or makes its next run."""
         running = call.running
-        if call.turn.is_alone and len(running.calls) == 1:
-            self._advance_alone(call)
-            return
         with self._changed:
             if self._is_taken_in(running, kind):
                 return
@@ -276,19 +273,6 @@ class Meeting:
                     other.tokens = running.search.tokens_of(other.sentences.start)
                 other.is_found = running.search.is_found(other.sentences)
             self._changed.notify_all()
-
-    @staticmethod
-    def _advance_alone(call: _Call) -> None:
-        """Makes runs while there is no other call, which could join the search between two."""
-        search = call.running.search
-        while search.goes_on and call.turn.is_alone:
-            if call.turn.is_abandoned:
-                raise Abandoned
-            search.advance()
-            if call.tokens is not None:
-                call.tokens = search.tokens_of(0)
-                break
-        call.is_found = not search.goes_on
 
     def _wait(self, call: _Call) -> None:
         """Waits until others have found what the call wants, or leave the search to it."""
