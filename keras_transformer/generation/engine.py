@@ -200,9 +200,9 @@ def check_prompts(
     HypothesisSize.of(vars(config)).check(options)
     check_token_ids(options, config.vocab_size, special_ids)
     rows: list[Sequence[int]] = [[int(token) for token in prompt] for prompt in prompts]
-    check_vocabulary([starts], config.vocab_size, None)
     if not starts:
         starts, rows = begun(config, rows)
+    check_vocabulary([[start] for start in starts], config.vocab_size, None)
     check_texts_fit(config, rows)
     for number, row in enumerate(rows):
         if positions is not None and len(row) + options.min_length > positions:

@@ -56,6 +56,14 @@ def test_a_prompt_without_a_start_is_read_as_it_stands(start: list[int], randomi
         assert logits[len(row) - 1 : -1].argmax(axis=-1).tolist() == new
 
 
+@pytest.mark.parametrize("row", [[99], [-3, 5], [5, 99]])
+def test_each_id_of_a_prompt_without_a_start_is_one_of_the_vocabulary(row: list[int]) -> None:
+    fields = {**SIZES, "num_layers": 1, "starts_prompts": False}
+    model = build_decoder(DecoderConfig.preset("gpt2-tiny", vocab_size=20, **fields))
+    with pytest.raises(ValueError, match="row 1"):
+        model.generate([[5, 6], row], max_length=2)
+
+
 def unpadded(ids: np.ndarray) -> list[list[int]]:
     return [row[row != PAD].tolist() for row in ids.reshape(-1, ids.shape[-1])]
 
