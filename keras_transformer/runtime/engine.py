@@ -275,6 +275,8 @@ class DecoderEngine:
             length = max(map(len, rows.sources)) + 1
             usual = int(_ROOM_RATIO * length) + _ROOM_TOKENS
             limit = min(limit, max(usual, rows.options.min_length))
+        # A grammar knows the stop tokens, in which searches may differ.
+        kind = (kind, rows.grammar)
         return Terms(kind, limit, self._batch_tokens // (length * rows.per_row), is_part)
 
     def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:

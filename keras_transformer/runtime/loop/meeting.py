@@ -293,8 +293,9 @@ class Meeting:
             call.has_ended = True
             left = next((one for one in running.calls if not one.has_ended), None)
             if left is None or running.error is not None:
-                if running in self._running[kind]:
-                    self._running[kind].remove(running)
+                others = [one for one in self._running.pop(kind, []) if one is not running]
+                if others:
+                    self._running[kind] = others
             elif drove:
                 running.steps.hold()
                 left.held = running.steps
