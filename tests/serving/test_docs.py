@@ -102,7 +102,7 @@ def test_stock_clients_are_answered(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for client in ("openai", "libretranslatepy"):
+    for client in ("cohere", "libretranslatepy", "openai"):
         pytest.importorskip(client, reason=f"the package {client} is not installed")
     models: dict[str, Callable[[], Path]] = {
         "qwen": lambda: family_artefact("decoder"),

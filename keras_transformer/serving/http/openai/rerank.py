@@ -19,6 +19,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "rank_fields": (["text"],),
     "max_chunks_per_doc": (),
     "max_tokens_per_doc": (),
+    "relevant_spans": ({"mode": "disabled"},),
     "truncation": (),
     "priority": (0,),
 }

@@ -47,6 +47,30 @@ def test_the_best_come_with_their_texts(server: Any, encoder: OnnxEncoder) -> No
     assert texts == [one.text for one in encoder.rerank(QUERY, TEXTS, top_n=2)]
 
 
+@pytest.fixture(scope="module", params=["Client", "ClientV2"])
+def cohere_client(server: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    cohere = pytest.importorskip("cohere", reason="the package cohere is not installed")
+    with getattr(cohere, request.param)("-", base_url=server.rest_url, max_retries=0) as client:
+        yield client
+
+
+def test_coheres_client_runs_unchanged(cohere_client: Any, encoder: OnnxEncoder) -> None:
+    answer = cohere_client.rerank(**ASKED, top_n=3)
+    wanted = encoder.rerank(QUERY, TEXTS, top_n=3)
+    assert [one.index for one in answer.results] == [one.index for one in wanted]
+    assert all(0 <= one.relevance_score <= 1 for one in answer.results)
+    assert answer.id and answer.meta.billed_units.search_units == 1
+
+
+def test_coheres_client_reads_errors(cohere_client: Any) -> None:
+    from cohere.errors import BadRequestError, NotFoundError
+
+    with pytest.raises(BadRequestError, match="a list of texts"):
+        cohere_client.rerank(model="demo", query=QUERY, documents=[])
+    with pytest.raises(NotFoundError, match="no model 'rerank-v3.5' is served"):
+        cohere_client.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS)
+
+
 @pytest.mark.parametrize(
     ("given", "param", "message"),
     [
