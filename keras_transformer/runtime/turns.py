@@ -37,13 +37,18 @@ class Turns:
         self._open: list[Turn] = []
         self._running: Turn | None = None
 
+    @property
+    def running(self) -> int:
+        """How many calls run."""
+        return len(self._open)
+
     def new(self) -> "Turn":
         """Returns the turn of a call to come."""
         return Turn(self)
 
     def wait(self, turn: "Turn") -> None:
         """Waits until a call may go on."""
-        if len(self._open) == 1:
+        if self.running == 1:
             return
         until = time.perf_counter() + turn.patience
         with self._changed:
@@ -55,7 +60,7 @@ class Turns:
 
     def tell(self, turn: "Turn") -> None:
         """Lets another call go on if it comes before this one now, or if this one is abandoned."""
-        if len(self._open) > 1:
+        if self.running > 1:
             with self._changed:
                 if self._first() is not turn or turn.is_abandoned:
                     self._changed.notify_all()
@@ -114,6 +119,11 @@ class Turn:
     def patience(self) -> float:
         """Seconds after which it has a run, whoever comes before it."""
         return max(_LEAST_PATIENCE, _PATIENCE * self.last)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other call runs."""
+        return self._turns.running == 1
 
     @property
     def is_resting(self) -> bool:

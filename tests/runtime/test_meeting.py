@@ -155,20 +155,28 @@ class Calls:
             except Abandoned as error:
                 self.found[number] = error
 
-        self._threads.append(threading.Thread(target=call, daemon=True))
-        self._threads[-1].start()
+        self.begin_thread(call)
         return turn
 
+    def begin_thread(self, call: Callable[..., None], *given: Any) -> None:
+        """Begins what makes a call."""
+        self._threads.append(threading.Thread(target=call, args=given, daemon=True))
+        self._threads[-1].start()
+
     def wait(self) -> None:
-        """Waits until some more steps have been made."""
+        """Waits until some more steps have been made, or no call is left to make them."""
         least = self.steps + 4
-        while self.steps < least:
+        while self.steps < least and any(one.is_alive() for one in self._threads):
             time.sleep(0.001)
+
+    def join(self) -> None:
+        """Waits for all calls."""
+        for thread in self._threads:
+            thread.join(60)
 
     def end(self) -> list[Any]:
         """Waits for all calls; returns what each found."""
-        for thread in self._threads:
-            thread.join(60)
+        self.join()
         return [self.found[number] for number in range(len(self._threads))]
 
 
@@ -229,14 +237,12 @@ def test_a_failure_ends_all_calls_of_a_search(engine: Any, monkeypatch: pytest.M
         except (ValueError, RuntimeError) as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=call, args=([[one]],), daemon=True) for one in (11, 12)]
-    for thread in threads:
-        thread.start()
+    for one in (11, 12):
+        calls.begin_thread(call, [[one]])
     while not calls.joins:
         time.sleep(0.001)
     monkeypatch.setattr(OneByOne, "advance", fail)
-    for thread in threads:
-        thread.join(30)
+    calls.join()
     assert {type(error) for error in errors} == {ValueError, RuntimeError}
 
 
@@ -259,11 +265,9 @@ def test_streams_join_and_say_what_each_says_alone(
 
         calls.turns.new().call(call)
 
-    threads = [threading.Thread(target=stream, args=(number,), daemon=True) for number in streamed]
-    for thread in threads:
-        thread.start()
+    for number in streamed:
+        calls.begin_thread(stream, number)
         calls.wait()
-    for thread in threads:
-        thread.join(60)
+    calls.join()
     assert list(streamed.values()) == [wanted[0], wanted[1][:10], wanted[2]]
     assert calls.joins

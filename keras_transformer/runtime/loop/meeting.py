@@ -247,6 +247,9 @@ class Meeting:
     def _advance(self, call: _Call, kind: Hashable) -> None:
         """Has another search take in the call's, or makes its next run."""
         running = call.running
+        if call.turn.is_alone and len(running.calls) == 1:
+            self._advance_alone(call)
+            return
         with self._changed:
             if self._is_taken_in(running, kind):
                 return
@@ -273,6 +276,18 @@ class Meeting:
                     other.tokens = running.search.tokens_of(other.sentences.start)
                 other.is_found = running.search.is_found(other.sentences)
             self._changed.notify_all()
+
+    def _advance_alone(self, call: _Call) -> None:
+        """Makes runs until another call begins, the row's next token is there, or all are found."""
+        search = call.running.search
+        while search.goes_on and call.turn.is_alone and not call.turn.is_abandoned:
+            search.advance()
+            if call.tokens is not None:
+                call.tokens = search.tokens_of(call.sentences.start)
+                break
+        if call.turn.is_abandoned:
+            raise Abandoned
+        call.is_found = not search.goes_on
 
     def _wait(self, call: _Call) -> None:
         """Waits until others have found what the call wants, or leave the search to it."""
