@@ -2,7 +2,8 @@
 log-probabilities. It knows nothing of text.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,6 @@ from keras_transformer.generation.engine import check_prompts, check_texts_fit
 from keras_transformer.runtime.engine import DecodedRows, DecoderEngine
 from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
-from keras_transformer.runtime.loop.requests import Ids, Values
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.grammars import GrammarState
@@ -94,48 +94,49 @@ class OnnxGenerationEngine(DecoderEngine):
     def token_scores(
         self,
         prompt: Sequence[int],
-        tokens: Sequence[int],
+        tokens: Iterable[int],
+        most: int,
         count: int,
         starts: Sequence[int] = (),
         adapters: Sequence[str | None] = (),
-    ) -> tuple[Values, Ids, Values]:
-        """Returns log-probabilities of tokens that follow a prompt, step by step as they are found.
+    ) -> Iterator[tuple[int, float, list[tuple[int, float]]]]:
+        """Yields how probable tokens that follow a prompt are, each as it arrives.
 
         Args:
             prompt: Ids of the prompt.
-            tokens: The ids that follow it.
+            tokens: The ids that follow it, of the vocabulary.
+            most: How many these are at most.
             count: How many of the most probable tokens to name for each.
             starts: As for `search`.
             adapters: As for `search`.
 
-        Returns:
-            The log-probability of each, float32 `(tokens,)`, in nats; and the most probable ids in
-            its place, int32 `(tokens, count)`, with theirs.
+        Yields:
+            The token, its log-probability in nats, and the most probable ids in its place with
+            theirs.
 
         Raises:
-            ValueError: They do not fit the model.
+            ValueError: The prompt does not fit the model; raised at once.
             RuntimeError: The engine is closed.
         """
-        check_texts_fit(self.config, [[*prompt, *tokens]])
-        options = SearchOptions(max_length=max(1, len(tokens)), min_length=0)
+        options = SearchOptions(max_length=max(1, most), min_length=0)
         rows = self._checked([prompt], options, (), starts, adapters=adapters)
-        graph = "greedy_scores"
-        opened, count = self._graphs.open(graph), min(count, self.config.vocab_size)
+        return self._token_scores(rows, tokens, count)
+
+    def _token_scores(
+        self, rows: DecodedRows, tokens: Iterable[int], count: int
+    ) -> Iterator[tuple[int, float, list[tuple[int, float]]]]:
+        opened = self._graphs.open("greedy_scores")
         request = self._request(rows, [0], seed=0, with_scores=True)
-        own = np.zeros(len(tokens), np.float32)
-        best = np.zeros((len(tokens), count), np.int32)
-        values = np.zeros((len(tokens), count), np.float32)
         with self._start(opened, rows, request) as (steps, begun):
             ids = begun.first_ids()
             prefix = [*rows.prefixes[0]][begun.begun :]
-            for place, token in enumerate((*prefix, *tokens), -len(prefix)):
-                log_probabilities = log_softmax(steps.logits(ids))[0]
+            for place, token in enumerate(itertools.chain(prefix, tokens), -len(prefix)):
+                values = log_softmax(steps.logits(ids))[0]
                 if place >= 0:
-                    order = np.argsort(-log_probabilities, kind="stable")[:count]
-                    own[place] = log_probabilities[token]
-                    best[place], values[place] = order, log_probabilities[order]
+                    best = np.argsort(-values, kind="stable")[:count]
+                    named = zip(best.tolist(), values[best].tolist(), strict=True)
+                    yield token, float(values[token]), [*named]
                 ids = np.array([token], np.int32)
-        return own, best, values
 
     def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `GenerationEngine.log_probabilities`.

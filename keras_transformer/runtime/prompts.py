@@ -2,9 +2,12 @@
 do, by an exported decoder.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import begun
@@ -60,6 +63,30 @@ class TokenScore:
     text: str
     log_probability: float | None
     best: Sequence[tuple[str, float]] = ()
+
+
+class Piece(NamedTuple):
+    """A piece of a text that is being written.
+
+    Attributes:
+        text: The piece.
+        scores: The tokens that begin up to its end and in no piece before it, if they are wanted.
+    """
+
+    text: str
+    scores: Sequence[TokenScore] = ()
+
+
+class Scored(NamedTuple):
+    """Which tokens' probabilities are wanted beside a text.
+
+    Attributes:
+        best: How many of the most probable tokens are named in each place.
+        with_prompt: Whether the prompt's own tokens count.
+    """
+
+    best: int
+    with_prompt: bool = False
 
 
 class PromptContinuer:
@@ -139,8 +166,16 @@ class PromptContinuer:
             for prompt, [best, *_] in zip(prompts, found, strict=True)
         ]
 
-    def stream(self, prompt: Prompt, options: SearchOptions) -> Iterator[str | Ending]:
+    def stream(
+        self, prompt: Prompt, options: SearchOptions, scored: Scored | None = None
+    ) -> Iterator[Piece | Ending]:
         """Yields the pieces of a greedy continuation or a sample, and at last how it ended.
+
+        Args:
+            prompt: The prompt.
+            options: The search.
+            scored: Which probabilities are wanted; None for none. With the prompt's own, its text
+                is the first piece.
 
         Raises:
             ValueError: The prompt is too long for the model; raised at once.
@@ -148,51 +183,79 @@ class PromptContinuer:
         chosen = self._text_ids.with_bans(options)
         if chosen.looks_past_ends or chosen.require:
             [(best, ending)] = self.search([prompt], options)
-            return iter([*filter(None, [best.text]), ending])
+            if ending.reason is None:
+                return iter([ending])
+            return self._pieces(prompt, chosen, iter(best.ids), scored)
         grammar = self._grammars.start(chosen)
         begins = [prompt.ids[0]], [prompt.adapter]
         tokens = self._engine.stream(prompt.ids[1:], chosen, grammar, *begins)
-        return self._pieces(prompt, chosen, tokens)
+        return self._pieces(prompt, chosen, tokens, scored)
 
     def scores(
-        self, prompt: Prompt, ids: Sequence[int], count: int, with_prompt: bool = False
-    ) -> list[TokenScore]:
-        """Returns how probable each token behind a prompt is, found step by step.
+        self, prompt: Prompt, ids: Iterable[int], most: int, scored: Scored
+    ) -> Generator[TokenScore, None, None]:
+        """Yields how probable each token behind a prompt is, as it arrives.
 
         Args:
             prompt: The prompt.
             ids: The tokens.
-            count: How many of the most probable tokens to name in each place.
-            with_prompt: Whether those of the prompt's own text come before them.
+            most: How many these are at most.
+            scored: Which of the others are named, and whether the prompt's tokens come first.
         """
         first, *rest = prompt.ids
-        read, tokens = ([], [*rest, *ids]) if with_prompt else (rest, list(ids))
-        begins = [first], [prompt.adapter]
-        own, best, values = self._engine.token_scores(read, tokens, count, *begins)
         spell = self._text_ids.spellings
-        found = [
-            TokenScore(text, float(value), [*zip(spell(row), tops.tolist(), strict=True)])
-            for text, value, row, tops in zip(
-                spell(tokens), own, best.tolist(), values, strict=True
-            )
-        ]
-        if with_prompt and (text := spell([first])[0]):
-            found.insert(0, TokenScore(text, None))
-        return found
+        if scored.with_prompt:
+            if text := spell([first])[0]:
+                yield TokenScore(text, None)
+            rest, ids, most = [], itertools.chain(rest, ids), most + len(rest)
+        begins = [first], [prompt.adapter]
+        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *begins):
+            named = [(spell([other])[0], value) for other, value in best]
+            yield TokenScore(spell([token])[0], own, named)
 
     def _pieces(
-        self, prompt: Prompt, options: SearchOptions, tokens: Iterator[int]
-    ) -> Iterator[str | Ending]:
-        continuation, count = self._continuation(prompt, options), 0
+        self,
+        prompt: Prompt,
+        options: SearchOptions,
+        tokens: Iterator[int],
+        scored: Scored | None,
+    ) -> Iterator[Piece | Ending]:
+        continuation, ids = self._continuation(prompt, options), list[int]()
 
-        def counted() -> Iterator[int]:
-            nonlocal count
+        def kept() -> Iterator[int]:
             for token in tokens:
-                count += 1
+                ids.append(token)
                 yield token
 
-        yield from continuation.pieces(counted())
-        yield self._ending(continuation, prompt, options, count)
+        pieces = continuation.pieces(kept())
+        if scored is None:
+            yield from map(Piece, pieces)
+            yield self._ending(continuation, prompt, options, len(ids))
+            return
+        found, said, length = list[TokenScore](), 0, 0
+        # A score for each id that has been kept, found when it is: the list never ends.
+        with closing(self.scores(prompt, iter(ids), options.max_length, scored)) as scores:
+            if scored.with_prompt:
+                found += itertools.islice(scores, self._spelled(prompt))
+                said, length = len(found), len(prompt.text)
+                yield Piece(prompt.text, found[:])
+            before = said
+            for text in pieces:
+                found += itertools.islice(scores, before + len(ids) - len(found))
+                length += len(text)
+                end = max(said, begun_within(found, length))
+                yield Piece(text, found[said:end])
+                said = end
+            found += itertools.islice(scores, before + len(ids) - len(found))
+        ending = self._ending(continuation, prompt, options, len(ids))
+        # A stop, and what belongs to it, is no part of the text.
+        if ending.reason != "stop" and found[said:]:
+            yield Piece("", found[said:])
+        yield ending
+
+    def _spelled(self, prompt: Prompt) -> int:
+        """Returns how many tokens of a prompt have a score."""
+        return len(prompt) - (not self._text_ids.spellings(prompt.ids[:1])[0])
 
     def _written(
         self, prompt: Prompt, options: SearchOptions, one: Candidate
@@ -221,3 +284,9 @@ class PromptContinuer:
 
     def _phrases(self, options: SearchOptions, count: int) -> list[Phrases]:
         return [self._text_ids.phrases(options.require)] * count
+
+
+def begun_within(scores: Sequence[TokenScore], length: int) -> int:
+    """Returns how many tokens begin within the first `length` characters of a text."""
+    begins = itertools.accumulate((len(one.text) for one in scores), initial=0)
+    return sum(begin < length for begin, _ in zip(begins, scores, strict=False))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import OnnxGenerator
-from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer
+from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer, Scored
 
 TEXTS = ["the red dog", "", "hello"]
 # Begins with a word, and holds the end token.
@@ -45,7 +45,7 @@ def test_texts_begin_as_all_texts_do(continuer: PromptContinuer, generator: Onnx
 def test_ids_are_read_as_they_are(artefact: Any, continuer: PromptContinuer) -> None:
     prompts = [continuer.of_ids(row) for row in IDS]
     for prompt, row in zip(prompts, IDS, strict=True):
-        [one, *_] = continuer.scores(prompt, [20], 1)
+        [one, *_] = continuer.scores(prompt, [20], 1, Scored(1))
         assert one.log_probability == pytest.approx(keras_scores(artefact, row)[-1, 20], abs=1e-4)
 
 
@@ -80,14 +80,14 @@ def test_a_stream_ends_as_a_search_does(
     for prompt in [*continuer.of_texts(TEXTS), Prompt((9, 3, 8))]:
         *pieces, ending = continuer.stream(prompt, options)
         [(best, wanted)] = continuer.search([prompt], options)
-        assert "".join(pieces) == best.text and ending == wanted
+        assert "".join(piece.text for piece in pieces) == best.text and ending == wanted
 
 
 def test_scores_are_those_of_the_whole_text(
     continuer: PromptContinuer, generator: OnnxGenerator
 ) -> None:
     [prompt] = continuer.of_texts(["the red dog"])
-    found = continuer.scores(prompt, [9, 10], 3, with_prompt=True)
+    found = list(continuer.scores(prompt, [9, 10], 2, Scored(3, with_prompt=True)))
     [values] = generator.engine.log_probabilities([[*prompt.ids[1:], 9, 10]])
     np.testing.assert_allclose([one.log_probability for one in found], values[:-1], atol=1e-4)
     for one in found:

@@ -7,24 +7,20 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from keras_transformer.generation.chat_template import ChatTemplate
-from keras_transformer.runtime.prompts import Ending, Prompt, PromptContinuer, TokenScore
+from keras_transformer.runtime.prompts import (
+    Ending,
+    Piece,
+    Prompt,
+    PromptContinuer,
+    Scored,
+    TokenScore,
+    begun_within,
+)
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.serving.errors import refusal
 
 # Fields that a model's own values count for as soon as samples are drawn.
 _OF_SAMPLES = ("temperature", "top_k", "top_p")
-
-
-class Scored(NamedTuple):
-    """Which tokens' probabilities are wanted beside a text.
-
-    Attributes:
-        best: How many of the most probable tokens are named in each place.
-        with_prompt: Whether the prompt's own tokens count.
-    """
-
-    best: int
-    with_prompt: bool = False
 
 
 class CompletionRow(NamedTuple):
@@ -204,21 +200,20 @@ class Completions:
     def _completion(self, row: CompletionRow, best: Hypothesis, ending: Ending) -> Completion:
         if row.scored is None:
             return Completion(best.text, ending)
-        count, with_prompt = row.scored
-        scores = self._continuer.scores(row.prompt, best.ids, count, with_prompt)
+        scores = [*self._continuer.scores(row.prompt, best.ids, len(best.ids), row.scored)]
         if ending.reason == "stop":
             # A stop, and what belongs to it, is no part of the text.
-            length = len(best.text) + (len(row.prompt.text) if with_prompt else 0)
-            scores = _up_to(scores, length)
+            lead = len(row.prompt.text) if row.scored.with_prompt else 0
+            scores = scores[: begun_within(scores, lead + len(best.text))]
         return Completion(best.text, ending, scores)
 
-    def stream(self, row: CompletionRow, emit: Callable[[str | Ending], bool]) -> None:
+    def stream(self, row: CompletionRow, emit: Callable[[Piece | Ending], bool]) -> None:
         """Emits a row's pieces, and at last its `Ending`, until `emit` returns False.
 
         It is greedy where the row's search has beams.
         """
         options = replace(row.options, beam_size=1)
-        for piece in self._continuer.stream(row.prompt, options):
+        for piece in self._continuer.stream(row.prompt, options, row.scored):
             if not emit(piece):
                 return
 
@@ -231,14 +226,3 @@ class Completions:
                     param,
                 )
         return list(prompts)
-
-
-def _up_to(scores: Sequence[TokenScore], length: int) -> list[TokenScore]:
-    """Returns the tokens that begin within the first `length` characters of a text."""
-    kept, written = [], 0
-    for one in scores:
-        if written >= length:
-            break
-        kept.append(one)
-        written += len(one.text)
-    return kept

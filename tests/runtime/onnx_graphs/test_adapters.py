@@ -50,10 +50,10 @@ def test_a_stream_and_scores_have_the_adapter(
     options, prompt = SearchOptions(max_length=9), PROMPTS[1]
     with OnnxGenerator(adapted_decoder.merged["first"]) as merged:
         wanted = list(merged.engine.stream(prompt, options))
-        values, _, _ = merged.engine.token_scores(prompt, wanted, 1)
+        values = [value for _, value, _ in merged.engine.token_scores(prompt, wanted, 9, 1)]
     assert list(generator.engine.stream(prompt, options, adapters=["first"])) == wanted
-    found, _, _ = generator.engine.token_scores(prompt, wanted, 1, (), ["first"])
-    np.testing.assert_allclose(found, values, atol=1e-4)
+    found = generator.engine.token_scores(prompt, wanted, 9, 1, (), ["first"])
+    np.testing.assert_allclose([value for _, value, _ in found], values, atol=1e-4)
 
 
 def test_without_adapters_the_model_writes_by_itself(adapted_decoder: Any) -> None:

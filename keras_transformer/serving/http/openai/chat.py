@@ -5,8 +5,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from keras_transformer.runtime.prompts import Scored
 from keras_transformer.serving.errors import refusal
-from keras_transformer.serving.families.completions import Scored
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
@@ -66,7 +66,7 @@ def chat(asked: Asked) -> Awaitable[Response]:
     most = fields.integer("max_tokens", least=1, most=MOST_TOKENS)
     most = fields.integer("max_completion_tokens", most, least=1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most, count))
-    scored = _read_scored(fields, streams)
+    scored = _read_scored(fields)
     fields.finish(SILENT, NEUTRAL)
     generation = Generation(
         asked,
@@ -90,6 +90,7 @@ async def _stream(generation: Generation, has_usage: bool) -> Response:
         lambda index: {"delta": {"role": "assistant", "content": ""}},
         lambda piece: {"delta": {"content": piece}},
         {"delta": {}},
+        lambda _, scores: of_chat(scores),
         has_usage,
     )
     return await streamed(asked, chunks)
@@ -111,13 +112,11 @@ async def _answer(generation: Generation) -> Response:
     return JsonResponse({**head, "choices": choices, "usage": usage})
 
 
-def _read_scored(fields: Fields, streams: bool) -> Scored | None:
+def _read_scored(fields: Fields) -> Scored | None:
     is_scored = fields.flag("logprobs")
     best = fields.integer("top_logprobs", 0, least=0, most=MOST_BEST)
     if best and not is_scored:
         raise wrong("top_logprobs", "left out without logprobs", best)
-    if is_scored and streams:
-        raise refusal("logprobs do not go with stream: leave one of them out.", "logprobs")
     return Scored(best) if is_scored else None
 
 

@@ -1,13 +1,12 @@
 """OpenAI's completions of prompts."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
-from keras_transformer.runtime.prompts import Prompt
+from keras_transformer.runtime.prompts import Prompt, Scored, TokenScore
 from keras_transformer.serving.errors import refusal
-from keras_transformer.serving.families.completions import Scored
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
@@ -43,9 +42,8 @@ def complete(asked: Asked) -> Awaitable[Response]:
     most = fields.integer("max_tokens", _TOKENS, least=0 if echo else 1, most=MOST_TOKENS)
     options = completions.options(read_search(fields, most or None, count))
     best = fields.integer("logprobs", least=0, most=MOST_BEST)
-    if streams and (best is not None or not most):
-        name = "max_tokens" if best is None else "logprobs"
-        raise refusal(f"{name}={best or most} does not go with stream: leave it out.", name)
+    if streams and not most:
+        raise refusal("max_tokens=0 does not go with stream: leave it out.", "max_tokens")
     scored = None if best is None else Scored(best, with_prompt=echo)
     fields.finish(SILENT, NEUTRAL)
 
@@ -75,11 +73,21 @@ def complete(asked: Asked) -> Awaitable[Response]:
 async def _stream(
     generation: Generation, head: dict[str, Any], echo: bool, has_usage: bool
 ) -> Response:
+    said: dict[int, int] = {}
+
     def begin(index: int) -> dict[str, Any]:
-        return {"text": generation.prompt_of(index).text} if echo else {}
+        prompt = generation.prompt_of(index).text
+        said[index] = 0 if echo else len(prompt)
+        # With probabilities it is a piece like the others.
+        return {"text": prompt} if echo and generation.scored is None else {}
+
+    def scores(index: int, found: Sequence[TokenScore]) -> dict[str, Any]:
+        place = said[index]
+        said[index] += sum(len(one.text) for one in found)
+        return of_completion(found, place)
 
     chunks = chunked(
-        generation, head, begin, lambda piece: {"text": piece}, {"text": ""}, has_usage
+        generation, head, begin, lambda piece: {"text": piece}, {"text": ""}, scores, has_usage
     )
     return await streamed(generation.asked, chunks)
 

@@ -5,10 +5,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keras_transformer.runtime.prompts import Ending, Prompt
+from keras_transformer.runtime.prompts import Ending, Piece, Prompt, Scored, TokenScore
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import refusal
-from keras_transformer.serving.families.completions import Completion, Completions, Scored
+from keras_transformer.serving.families.completions import Completion, Completions
 from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields, wrong
 from keras_transformer.serving.models.rows import Request
@@ -80,7 +80,7 @@ class Generation:
                 ", or it is too complex: ask for something else."
             )
 
-    async def pieces(self) -> AsyncGenerator[tuple[int, str | Ending], None]:
+    async def pieces(self) -> AsyncGenerator[tuple[int, Piece | Ending], None]:
         """Yields the pieces of each text with its place, and at last how it ended."""
         found = self.asked.service.stream_rows(
             self.asked.loaded,
@@ -158,6 +158,7 @@ def chunked(
     begin: Callable[[int], dict[str, Any]],
     piece: Callable[[str], dict[str, Any]],
     end: dict[str, Any],
+    scores: Callable[[int, Sequence[TokenScore]], Any],
     has_usage: bool,
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Returns the chunks of a streamed answer.
@@ -168,12 +169,15 @@ def chunked(
         begin: Returns what the first chunk of a text holds, by the text's place; {} for none.
         piece: Returns what the chunk of a piece holds.
         end: What the last chunk of a text holds beside the reason.
+        scores: Returns the probabilities of tokens that a chunk of a text has, by the text's place.
         has_usage: Whether the last chunk of all has the numbers of tokens.
     """
     unused: dict[str, Any] = {"usage": None} if has_usage else {}
 
-    def chunk(index: int, content: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-        choice = {"index": index, **content, "logprobs": None, "finish_reason": reason}
+    def chunk(
+        index: int, content: dict[str, Any], reason: str | None = None, probable: Any = None
+    ) -> dict[str, Any]:
+        choice = {"index": index, **content, "logprobs": probable, "finish_reason": reason}
         return {**head, "choices": [choice], **unused}
 
     async def chunks() -> AsyncGenerator[dict[str, Any], None]:
@@ -189,7 +193,8 @@ def chunked(
                     endings.append(found)
                     yield chunk(index, end, finish_reason(found))
                 else:
-                    yield chunk(index, piece(found))
+                    probable = scores(index, found.scores) if found.scores else None
+                    yield chunk(index, piece(found.text), probable=probable)
         if has_usage:
             yield {**head, "choices": [], "usage": generation.usage(endings)}
 

@@ -137,5 +137,8 @@ def test_tokens_come_with_their_probabilities(client: Any, wanted: str) -> None:
     for row in rows:
         assert row.logprob == pytest.approx(row.top_logprobs[0].logprob)
         assert len(row.top_logprobs) == 3
-    with pytest.raises(openai.BadRequestError, match="logprobs do not go with stream"):
-        client.chat.completions.create(model="demo", messages=CHAT, logprobs=True, stream=True)
+    chunks = client.chat.completions.create(
+        model="demo", messages=CHAT, max_tokens=9, logprobs=True, top_logprobs=3, stream=True
+    )
+    said = [chunk.choices[0].logprobs for chunk in chunks]
+    assert [row for one in said if one for row in one.content] == rows

@@ -162,3 +162,25 @@ def test_a_given_text_is_scored_alone(client: Any, generator: OnnxGenerator) -> 
     # Its end has a probability there, too.
     assert sum(choice.logprobs.token_logprobs) > scored.log_probability
     assert "".join(choice.logprobs.tokens).strip() == "the red river"
+
+
+@pytest.mark.parametrize("stop", [None, "e"])
+@pytest.mark.parametrize("echo", [False, True])
+def test_a_stream_has_the_same_probabilities(client: Any, echo: bool, stop: str | None) -> None:
+    asked = {"model": "demo", "prompt": PROMPTS, "n": 2, "seed": 5, "stop": stop, "echo": echo}
+    asked |= {"max_tokens": 9, "logprobs": 2}
+    whole = client.completions.create(**asked)
+    chunks = [chunk.choices[0] for chunk in client.completions.create(**asked, stream=True)]
+    assert len(chunks) > 3 * len(whole.choices)
+    for choice in whole.choices:
+        own = [chunk for chunk in chunks if chunk.index == choice.index]
+        assert "".join(one.text for one in own) == choice.text
+        for name in ("tokens", "token_logprobs", "top_logprobs", "text_offset"):
+            found = [row for one in own if one.logprobs for row in getattr(one.logprobs, name)]
+            assert found == getattr(choice.logprobs, name)
+
+
+def test_probabilities_reach_the_last_position(client: Any, generator: OnnxGenerator) -> None:
+    room = generator.config.max_positions - generator.text_lengths(["the red"])[0]
+    answer = client.completions.create(model="demo", prompt="the red", max_tokens=40, logprobs=0)
+    assert answer.usage.completion_tokens == len(answer.choices[0].logprobs.tokens) == room
