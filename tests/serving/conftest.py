@@ -144,7 +144,7 @@ def start_shared() -> Iterator[Callable[..., Server]]:
     """As `start`, for servers that a file's tests share."""
     started: list[Server] = []
 
-    def begin(artefact: Path, **options: Any) -> Server:
+    def begin(artefact: Path | None, **options: Any) -> Server:
         search = options.pop("search", SearchOptions(max_length=40))
         started.append(start_server(artefact, search, **options))
         return started[-1]
@@ -201,7 +201,11 @@ def _read_events(response: requests.Response) -> list[tuple[str, dict[str, str]]
 
 
 SIZES = {"vocab_size": 60, "model_dim": 16, "feed_forward_dim": 24, "num_heads": 2, "num_layers": 1}
-LABELS = {"classification": ("good", "bad", "neither"), "tagging": ("noun", "verb")}
+LABELS = {
+    "classification": ("good", "bad", "neither"),
+    "languages": ("de", "en", "pt-BR"),
+    "tagging": ("noun", "verb"),
+}
 SEARCH = {"beam_size": 2, "num_hypotheses": 2, "max_length": 6}
 # What of it a model uses.
 USED: dict[str | None, Any] = {
@@ -222,7 +226,9 @@ VECTORS = {
 def family_artefact(
     texts: list[str], randomize: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str | None], Path]:
-    """`family_artefact(head)`: an encoder with a head, or the "decoder"; each made once."""
+    """`family_artefact(head)`: an encoder with a head, or the "decoder", or one that classifies
+    "languages"; each made once.
+    """
     from keras_transformer.export import export_onnx
     from keras_transformer.models.decoder_only import build_decoder
     from keras_transformer.models.encoder_only import build_encoder
@@ -237,7 +243,8 @@ def family_artefact(
                 model = build_decoder(DecoderConfig(**settings))
             else:
                 own = VECTORS if head == "embedding" else {"labels": LABELS.get(head, ())}
-                model = build_encoder(EncoderConfig(head=head, **own, **settings))
+                kind = "classification" if head == "languages" else head
+                model = build_encoder(EncoderConfig(head=kind, **own, **settings))
             path = tmp_path_factory.mktemp("family") / str(head)
             made[head] = export_onnx(randomize(model), tokenizer, path)
         return made[head]

@@ -108,6 +108,7 @@ def test_stock_clients_are_answered(
         "qwen": lambda: family_artefact("decoder"),
         "chatting": lambda: chat_artefact,
         "minilm": lambda: family_artefact("embedding"),
+        "languages": lambda: family_artefact("languages"),
         "reranker": lambda: family_artefact("regression"),
         "demo": lambda: exported.path,
     }

@@ -206,6 +206,11 @@ class ServedEncoder:
         return total
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """As `Reading.labels`."""
+        return self._encoder.config.labels
+
+    @property
     def gives_shares(self) -> bool:
         """As `Reading.gives_shares`."""
         return self._encoder.config.value_activation == "sigmoid"

@@ -191,6 +191,11 @@ class Reading(Served, Protocol):
     """A `Served` that reads texts, or pairs of them, and writes none."""
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What it tells texts apart by; none if it does not."""
+        ...
+
+    @property
     def gives_shares(self) -> bool:
         """Whether the number that it gives a text lies in 0 to 1."""
         ...

@@ -7,11 +7,9 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.files.formats import FORMATS
 from keras_transformer.files.job import Update
 from keras_transformer.serving.http.operations import (
-    ERROR,
     Json,
     get,
     json_answer,
-    operation,
     post,
     post_file,
     query,
@@ -19,20 +17,30 @@ from keras_transformer.serving.http.operations import (
 
 _STRING: Json = {"type": "string"}
 _TEXTS: Json = {"anyOf": [_STRING, {"type": "array", "items": _STRING, "minItems": 1}]}
+_DETECTED: Json = {
+    "type": "object",
+    "required": ["confidence", "language"],
+    "properties": {"confidence": {"type": "number"}, "language": _STRING},
+}
 
 
 def libretranslate_paths(kinds: Sequence[Mapping[str, Signature]]) -> Json:
-    """Returns the paths, if a model translates."""
+    """Returns the paths, if a model translates, or may tell languages apart."""
+    detected = json_answer("LibreTranslateDetections", "The languages, the most probable first.")
+    detecting: Json = {
+        "/detect": {
+            "post": post("Tells which languages a text may be in", "LibreTranslateText", detected)
+        }
+    }
     if not any("translate_ids" in signatures for signatures in kinds):
-        return {}
+        return detecting if any("classify" in signatures for signatures in kinds) else {}
     answer = json_answer("LibreTranslateResponse", "Of a list each is a list.")
-    refused = json_answer(ERROR, "No model detects languages.")
     return {
+        **detecting,
         "/translate": {
             "post": post("Translates, also what a form holds", "LibreTranslateRequest", answer)
         },
         "/languages": get("The languages of the translators", "LibreTranslateLanguages", []),
-        "/detect": {"post": operation("Detects no language", {"400": refused})},
         "/frontend/settings": get("What a client's page offers", "LibreTranslateSettings", []),
     }
 
@@ -91,8 +99,19 @@ def translators_schemas() -> Json:
         "LibreTranslateResponse": {
             "type": "object",
             "required": ["translatedText"],
-            "properties": {"translatedText": _TEXTS, "alternatives": {"type": "array"}},
+            "properties": {
+                "translatedText": _TEXTS,
+                "alternatives": {"type": "array"},
+                "detectedLanguage": {"anyOf": [_DETECTED, {"type": "array", "items": _DETECTED}]},
+            },
         },
+        "LibreTranslateText": {
+            "type": "object",
+            "required": ["q"],
+            "properties": {"q": _STRING, "api_key": {"type": ["string", "null"]}},
+            "additionalProperties": False,
+        },
+        "LibreTranslateDetections": {"type": "array", "items": _DETECTED},
         "LibreTranslateLanguages": {
             "type": "array",
             "items": {

@@ -1,5 +1,7 @@
 """English names of languages by their codes (ISO 639-1), for those who choose one from a list."""
 
+import re
+
 _NAMES = dict(
     line.split(" ", 1)
     for line in """\
@@ -77,3 +79,15 @@ def name_of(code: str) -> str:
     if base not in _NAMES:
         return code
     return f"{_NAMES[base]} ({region})" if region else _NAMES[base]
+
+
+def is_code(text: str) -> bool:
+    """Tells whether a text is the code of a language: one with a name, or with its script, as in
+    FLORES-200.
+
+    Example:
+        >>> is_code("pt"), is_code("pt-BR"), is_code("fra_Latn"), is_code("bad")
+        (True, True, True, False)
+    """
+    base, _, _ = text.replace("-", "_").partition("_")
+    return base in _NAMES or re.fullmatch("[a-z]{3}_[A-Z][a-z]{3}", text) is not None

@@ -1,6 +1,6 @@
 """LibreTranslate's API: one text or several between two languages, by the model that has them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from keras_transformer.serving.api_keys import ApiKeys
-from keras_transformer.serving.errors import Code, refusal
+from keras_transformer.serving.errors import Code, ServingError, refusal
 from keras_transformer.serving.http.exchange import (
     BodyEncodingError,
     BodyReader,
@@ -20,7 +20,8 @@ from keras_transformer.serving.http.exchange import (
 from keras_transformer.serving.http.front.access import KEY_IN_BODY
 from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.openai.fields import Fields, checked_text, wrong
-from keras_transformer.serving.http.translators.directions import AUTO, Directions
+from keras_transformer.serving.http.translators.detection import Detected, detect, find_detector
+from keras_transformer.serving.http.translators.directions import AUTO, Direction, Directions
 from keras_transformer.serving.http.translators.language_names import name_of
 from keras_transformer.serving.http.translators.translating import FORMATS, translate
 from keras_transformer.serving.journal import UNKNOWN
@@ -73,7 +74,15 @@ class _LibreTranslate:
             form = fields.choice("format", FORMATS, "text")
             more = _read_count(fields.take("alternatives", 0))
             fields.finish((), {})
-            direction = self._directions.find(source, target)
+        options: dict[str, Any] = {
+            "timeout": timeout,
+            "waiting": lambda: until_hang_up(request.receive),
+        }
+        detected: Sequence[Detected] = ()
+        if source == AUTO and (detector := find_detector(self._service)) is not None:
+            detected = await detect(self._service, detector, texts, **options)
+        with self._service.refusals("rest", UNKNOWN):
+            direction, language = self._direction(source, target, detected)
         found = await translate(
             self._service,
             direction,
@@ -81,11 +90,13 @@ class _LibreTranslate:
             form=form,
             name="libretranslate",
             count=1 + more,
-            timeout=timeout,
-            waiting=lambda: until_hang_up(request.receive),
+            **options,
         )
         best = [own[0] if own else "" for own in found.texts]
         answer: dict[str, Any] = {"translatedText": best[0] if is_one else best}
+        if language is not None:
+            shown = language._asdict()
+            answer["detectedLanguage"] = shown if is_one else [shown] * len(texts)
         if more:
             others = [own[1:] for own in found.texts]
             answer["alternatives"] = others[0] if is_one else others
@@ -104,10 +115,21 @@ class _LibreTranslate:
         )
 
     async def detect(self, request: Request) -> Response:
-        """Says that no model of ours tells languages."""
+        """Tells which languages a text may be in."""
         with self._service.refusals("rest", UNKNOWN):
-            await self._read(request)
-            raise refusal("no model here detects languages: name the source's.")
+            timeout = read_timeout(request.scope)
+            fields = await self._read(request)
+            text = checked_text("q", fields.required("q"))
+            fields.finish((), {})
+            detector = find_detector(self._service)
+            if detector is None:
+                raise refusal(
+                    "no model here detects languages: name the source's, or serve a classifier "
+                    "whose labels are codes of languages."
+                )
+        with until_hang_up(request.receive):
+            found = await detect(self._service, detector, [text], timeout=timeout)
+        return JsonResponse([one._asdict() for one in found])
 
     async def settings(self, request: Request) -> Response:
         """Tells what a client's page may offer."""
@@ -130,6 +152,24 @@ class _LibreTranslate:
                 "supportedFilesFormat": [],
             }
         )
+
+    def _direction(
+        self, source: str, target: str, detected: Sequence[Detected]
+    ) -> tuple[Direction, Detected | None]:
+        """Returns the direction, and the most probable of the languages that it can begin with.
+
+        Raises:
+            ServingError: There is none.
+        """
+        if not detected:
+            return self._directions.find(source, target), None
+        reasons = []
+        for language in detected:
+            try:
+                return self._directions.find(language.language, target), language
+            except ServingError as error:
+                reasons.append(error)
+        raise reasons[0]
 
     async def _check_key(self, request: Request) -> None:
         if self._keys is not None:
