@@ -1,7 +1,7 @@
 """The options of a model's blocks by one flat name each, as presets, flags and files have them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_transformer.config.checks import check_choice, check_flag, check_size, make_numbers_plain
@@ -173,7 +173,7 @@ class BlockOptions:
         if self.rotary_scaling is not None:
             # As files have it, so that configs are equal to what they are read as.
             object.__setattr__(self, "rotary_scaling", _scaling_of(self.rotary_scaling).to_dict())
-        self._check_pattern()
+        self._check_pattern("block_pattern")
         self._check_sharing()
         self.stack_of(1 if self.sharing is None else self.sharing.num_blocks)
         if self.key_value_heads == self.num_heads:
@@ -203,15 +203,24 @@ class BlockOptions:
         *,
         attends_source: bool = False,
         recurrence: Recurrence | None = None,
+        pattern: Sequence[Mapping[str, Any]] = (),
     ) -> StackConfig:
-        """Returns a stack of such blocks; the other arguments are as for `block`."""
+        """Returns a stack of such blocks.
+
+        Args:
+            num_layers: Its layers.
+            attends_source: As for `block`.
+            recurrence: Likewise.
+            pattern: What its blocks have in place of `block_pattern`; empty for that.
+        """
         parts: dict[str, Any] = {"attends_source": attends_source, "recurrence": recurrence}
         size: dict[str, Any] = {"num_layers": num_layers, "sharing": self.sharing}
-        if not self.block_pattern:
+        pattern = pattern or self.block_pattern
+        if not pattern:
             return StackConfig(blocks=(self.block(**parts),), **size)
         names = [field.name for field in dataclasses.fields(BlockOptions)]
         common = {**{name: getattr(self, name) for name in names}, "block_pattern": ()}
-        blocks = (BlockOptions(**{**common, **own}).block(**parts) for own in self.block_pattern)
+        blocks = (BlockOptions(**{**common, **own}).block(**parts) for own in pattern)
         return StackConfig(blocks=tuple(blocks), **size)
 
     def block(
@@ -261,17 +270,15 @@ class BlockOptions:
             dropout=self.dropout,
         )
 
-    def _check_pattern(self) -> None:
-        given: Any = self.block_pattern
+    def _check_pattern(self, field: str) -> None:
+        given: Any = getattr(self, field)
         if not isinstance(given, list | tuple) or not all(
             isinstance(own, Mapping) for own in given
         ):
-            raise TypeError(
-                f"block_pattern must hold options by name for each block, got {given!r}."
-            )
+            raise TypeError(f"{field} must hold options by name for each block, got {given!r}.")
         for name in (name for own in given for name in own):
-            check_choice("an option of block_pattern", name, VARYING)
-        object.__setattr__(self, "block_pattern", tuple(dict(own) for own in given))
+            check_choice(f"an option of {field}", name, VARYING)
+        object.__setattr__(self, field, tuple(dict(own) for own in given))
 
     def _check_sharing(self) -> None:
         if self.sharing is None:

@@ -4,6 +4,7 @@ JSON; also the named sizes, among them those of the paper's Table 3.
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -11,6 +12,7 @@ from keras_transformer.config.checks import (
     check_choice,
     check_flag,
     check_size,
+    check_soft_cap,
     make_numbers_plain,
 )
 from keras_transformer.config.embedding import EmbeddedConfig
@@ -59,8 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransformerConfig(EmbeddedConfig):
-    """Sizes and choices of an encoder-decoder Transformer (Vaswani et al. 2017, section 3): both
-    stacks have the same blocks.
+    """Sizes and choices of an encoder-decoder Transformer (Vaswani et al. 2017, section 3).
 
     Args:
         source_vocab_size: Number of source token ids, special ids included.
@@ -70,9 +71,13 @@ class TransformerConfig(EmbeddedConfig):
         decoder_recurrence: What the decoder's blocks have in place of self-attention: "ssru", the
             simpler simple recurrent unit (Kim et al. 2019), whose state has one size however long
             a translation is; None for self-attention.
+        encoder_pattern: What the encoder's blocks have in place of `block_pattern`, if anything;
+            ({},), for instance, that they are all alike.
         share_embeddings: "all" one matrix for source, target and final linear layer
             (section 3.4), "target" for target and final linear layer, "none" for three matrices.
         logit_bias: Whether each logit has a trained bias.
+        final_logit_soft_cap: What bounds logits z, biases included, as final_logit_soft_cap ·
+            tanh(z / final_logit_soft_cap) (Gemma 2); None for no bound.
         special_ids: The ids that are not text, the same on both sides.
         marks: Ids that stand around the texts, such as those of languages.
         **fields: As for `EmbeddedConfig`.
@@ -94,8 +99,12 @@ class TransformerConfig(EmbeddedConfig):
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
     decoder_recurrence: Recurrence | None = None
+    encoder_pattern: tuple[Mapping[str, Any], ...] = dataclasses.field(
+        default=(), hash=False, metadata={"flag": False}
+    )
     share_embeddings: EmbeddingSharing = "all"
     logit_bias: bool = False
+    final_logit_soft_cap: float | None = None
     special_ids: SpecialIds = SpecialIds()
     marks: SentenceMarks = SentenceMarks()
 
@@ -110,7 +119,9 @@ class TransformerConfig(EmbeddedConfig):
             check_size(name, getattr(self, name))
         if self.decoder_recurrence is not None:
             check_choice("decoder_recurrence", self.decoder_recurrence, ("ssru",))
+        self._check_pattern("encoder_pattern")
         check_flag("logit_bias", self.logit_bias)
+        check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         check_choice("share_embeddings", self.share_embeddings, get_args(EmbeddingSharing))
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
@@ -145,7 +156,7 @@ class TransformerConfig(EmbeddedConfig):
     @property
     def encoder(self) -> StackConfig:
         """The encoder's stack of blocks."""
-        return self.stack_of(self.num_encoder_layers)
+        return self.stack_of(self.num_encoder_layers, pattern=self.encoder_pattern)
 
     @property
     def decoder(self) -> StackConfig:
@@ -177,7 +188,11 @@ class TransformerConfig(EmbeddedConfig):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
-        plain = {"special_ids": self.special_ids.to_dict(), "marks": self.marks.to_dict()}
+        plain = {
+            "encoder_pattern": [dict(own) for own in self.encoder_pattern],
+            "special_ids": self.special_ids.to_dict(),
+            "marks": self.marks.to_dict(),
+        }
         return {**super().to_dict(), **plain}
 
     @classmethod

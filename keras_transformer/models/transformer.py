@@ -86,7 +86,12 @@ class Transformer(DecodingSteps, TranslatingModel):
             source_embeddings, target_embeddings = _make_embeddings(config)
             encoder_stack = Encoder(config.encoder, name="encoder")
             decoder_stack = Decoder(config.decoder, name="decoder")
-            head = VocabularyHead(config.target_vocab_size, config.logit_bias, name="head")
+            head = VocabularyHead(
+                config.target_vocab_size,
+                config.logit_bias,
+                soft_cap=config.final_logit_soft_cap,
+                name="head",
+            )
             if config.share_embeddings != "none":
                 head.tie(target_embeddings.tokens)
             inputs = {name: ids_input(name) for name in ("source_ids", "target_ids")}

@@ -44,11 +44,12 @@ from keras_transformer.pretrained.huggingface.encoders.deberta import DEBERTAS
 from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRAS
 from keras_transformer.pretrained.huggingface.encoders.modernbert import MODERNBERTS
 from keras_transformer.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERTS
+from keras_transformer.pretrained.huggingface.encoders.xlnet import XLNETS
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import left_out
 from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, read_single_stack
 from keras_transformer.pretrained.huggingface.t5 import read_t5
-from keras_transformer.pretrained.huggingface.xlnet import XLNETS
+from keras_transformer.pretrained.huggingface.t5gemma import read_t5gemma
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.sentence_transformers import encoder_folder
 from keras_transformer.pretrained.values import FileValues, read_json
@@ -83,6 +84,8 @@ HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
     "t5": read_t5,
     "mt5": read_t5,
     "umt5": read_t5,
+    "longt5": read_t5,
+    "t5gemma": read_t5gemma,
     **{
         name: partial(read_single_stack, variant=variant) for name, variant in SINGLE_STACKS.items()
     },

@@ -1,5 +1,6 @@
 """Stacks of blocks: a pattern that layers repeat, and what its blocks must have in common."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -161,6 +162,22 @@ def test_a_config_s_blocks_are_in_its_pattern() -> None:
     both = TransformerConfig(source_vocab_size=30, **OPTIONS, block_pattern=({"window": 2}, {}))
     assert [one.own.window for one in both.encoder.layers[:3]] == [2, None, 2]
     assert TransformerConfig.from_json(both.to_json()) == both
+
+
+def test_an_encoder_may_have_a_pattern_of_its_own() -> None:
+    config = TransformerConfig(
+        source_vocab_size=30,
+        **OPTIONS,
+        block_pattern=({"window": 2}, {}),
+        encoder_pattern=[{"window": 3}],
+    )
+    assert [one.own.window for one in config.encoder.layers[:3]] == [3, 3, 3]
+    assert [one.own.window for one in config.decoder.layers[:3]] == [2, None, 2]
+    assert TransformerConfig.from_json(config.to_json()) == config
+    plain = dataclasses.replace(config, encoder_pattern=[{}])
+    assert [one.own.window for one in plain.encoder.layers[:3]] == [None] * 3
+    with pytest.raises(ValueError, match="an option of encoder_pattern must be one of feed_forw"):
+        dataclasses.replace(config, encoder_pattern=[{"model_dim": 4}])
 
 
 @pytest.mark.parametrize(

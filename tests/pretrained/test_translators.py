@@ -22,8 +22,8 @@ NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 # traced, are tried with one model, and tf2onnx, which takes its own, with none.
 # One of each kind of blocks, and one of each form of special tokens.
 QUICK = {
-    *((name, "native") for name in ("bart", "marian", "marian_ssru_pre_norm", "nllb", "t5")),
-    *((name, "onnxruntime") for name in ("fsmt", "mbart50", "opennmt", "umt5")),
+    *((name, "native") for name in ("bart", "marian", "marian_ssru_pre_norm", "nllb", "t5gemma")),
+    *((name, "onnxruntime") for name in ("fsmt", "longt5", "mbart50", "opennmt")),
 }
 EXPORTED = [
     *(

@@ -17,18 +17,22 @@ import numpy as np
 import torch
 import transformers
 
+from tools.oracles.sizes import BYTE_FALLBACK
 from tools.oracles.stacks import (
-    BYTE_FALLBACK,
     BYTE_LEVEL,
-    GEMMA_PIECES,
-    LLAMA_PIECES,
     OF_LLAMA,
     TRAINING,
     references,
 )
 from tools.oracles.texts import hostile, pairs
 from tools.oracles.translators import randomize
-from tools.oracles.vocabularies import llama3_bytes, qwen_bytes, train_pieces
+from tools.oracles.vocabularies import (
+    GEMMA_PIECES,
+    LLAMA_PIECES,
+    llama3_bytes,
+    qwen_bytes,
+    train_pieces,
+)
 
 SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "head_dim": 16}
 # Blocks of 256 weights need rows of as many.

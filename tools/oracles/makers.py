@@ -9,11 +9,22 @@ from typing import Any
 
 import transformers
 
-from tools.oracles.sizes import HEADS, HIDDEN, LAYERS, PIECES, POSITIONS, TRAINING, WIDTH
+from tools.oracles.sizes import (
+    BYTE_FALLBACK,
+    HEADS,
+    HIDDEN,
+    LAYERS,
+    PIECES,
+    POSITIONS,
+    TRAINING,
+    WIDTH,
+)
 from tools.oracles.texts import pairs
 from tools.oracles.vocabularies import (
     BART_NAMES,
     BART_SPECIAL,
+    GEMMA_PIECES,
+    LLAMA_PIECES,
     byte_level,
     moses_bpe,
     train_pieces,
@@ -227,6 +238,52 @@ def make_languages(path: Path, kind: str) -> Made:
     return model, tokenizer, None if starts else target[0]
 
 
+class BegunTexts:
+    """T5Gemma's tokenizer as ours has it: sources begin with a token, translations end with one."""
+
+    def __init__(self, pieces: Any) -> None:
+        self._pieces = pieces
+
+    def __call__(
+        self, text: str = "", text_target: str | None = None, add_special_tokens: bool = True
+    ) -> dict[str, list[int]]:
+        """Returns the ids of a source or of a translation."""
+        if text_target is None:
+            return {"input_ids": self._pieces.encode(text, add_bos=add_special_tokens)}
+        return {"input_ids": self._pieces.encode(text_target, add_eos=True)}
+
+    def convert_tokens_to_ids(self, pieces: list[str]) -> list[int]:
+        """Returns the ids of pieces."""
+        return [self._pieces.piece_to_id(piece) for piece in pieces]
+
+
+def make_t5gemma(path: Path) -> Made:
+    """Makes a T5Gemma whose stacks differ by number and windows of blocks."""
+    texts = [*pairs(TRAINING)[0], *pairs(TRAINING)[1]]
+    options = {**LLAMA_PIECES, **GEMMA_PIECES}
+    pieces = train_pieces(path / "tokenizer.model", texts, BYTE_FALLBACK, **options)
+    both = {
+        "vocab_size": pieces.get_piece_size(),
+        "hidden_size": WIDTH,
+        "intermediate_size": HIDDEN,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": 1,
+        "head_dim": 12,
+        "query_pre_attn_scalar": 9,
+        "sliding_window": 3,
+        "attn_logit_softcapping": 1.0,
+        "final_logit_softcapping": 5.0,
+    }
+    config = transformers.T5GemmaConfig(
+        encoder={**both, "num_hidden_layers": LAYERS},
+        decoder={**both, "num_hidden_layers": LAYERS + 1},
+        decoder_start_token_id=pieces.bos_id(),
+        # Others may leave out the caps of scores.
+        attn_implementation="eager",
+    )
+    return transformers.T5GemmaForConditionalGeneration(config), BegunTexts(pieces), None
+
+
 # A folder's name: what makes its files.
 MAKERS: dict[str, Callable[[Path], Made]] = {
     "marian_huggingface": make_marian,
@@ -235,6 +292,8 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "t5_1_1": lambda path: make_t5(path, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
     "mt5": lambda path: make_t5(path, kind="MT5", feed_forward_proj="gated-gelu"),
     "umt5": lambda path: make_t5(path, kind="UMT5", feed_forward_proj="gated-gelu"),
+    "longt5": lambda path: make_t5(path, kind="LongT5", local_radius=3),
+    "t5gemma": make_t5gemma,
     "pegasus": make_pegasus,
     "bart": make_bart,
     "fsmt": make_fsmt,

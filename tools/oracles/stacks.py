@@ -19,11 +19,14 @@ import transformers
 from tokenizers import AddedToken
 
 from tools.oracles.encoders import MAKERS
+from tools.oracles.sizes import BYTE_FALLBACK
 from tools.oracles.texts import hostile, many_strings, pairs
 from tools.oracles.translators import randomize
 from tools.oracles.vocabularies import (
     BART_NAMES,
     BART_SPECIAL,
+    GEMMA_PIECES,
+    LLAMA_PIECES,
     albert_pieces,
     byte_level,
     llama3_bytes,
@@ -35,7 +38,7 @@ from tools.oracles.vocabularies import (
 
 WIDTH, HIDDEN, HEADS, LAYERS, PIECES = 16, 24, 2, 2, 280
 TRAINING, GIVEN, NEW_TOKENS = 400, 10, 12
-BYTE_LEVEL, BYTE_FALLBACK = 340, 420
+BYTE_LEVEL = 340
 # Characters of a pair of texts, so that no vocabulary makes more tokens of it than models read.
 MOST = 58
 ENCODER = {
@@ -306,14 +309,6 @@ def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return transformers.XLMRobertaForMaskedLM(config), ids
 
 
-LLAMA_PIECES = {
-    "model_type": "bpe",
-    "byte_fallback": True,
-    "split_digits": True,
-    "allow_whitespace_only_pieces": True,
-    "remove_extra_whitespaces": False,
-}
-GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_prefix": False}
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 LATER = tuple(name for name in MAKERS if not name.endswith("_classes"))
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet", "albert", *LATER)

@@ -38,6 +38,16 @@ BART_NAMES = {
 }
 
 
+LLAMA_PIECES = {
+    "model_type": "bpe",
+    "byte_fallback": True,
+    "split_digits": True,
+    "allow_whitespace_only_pieces": True,
+    "remove_extra_whitespaces": False,
+}
+GEMMA_PIECES = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "add_dummy_prefix": False}
+
+
 def train_pieces(path: Path, texts: list[str], size: int, **options: Any) -> Any:
     """Trains a SentencePiece model and returns it; a table of NFKC would be most of the file."""
     options.setdefault("normalization_rule_name", "identity")

@@ -205,7 +205,8 @@ class OnnxRuntime(Pieces):
             return logits, parts.head.vocab_size
         states, matrix = vocabulary_product(graph, parts, states)
         if self.has_shortlist:
-            return self.listed_logits(graph, states, matrix), None
+            logits = self.listed_logits(graph, states, matrix)
+            return listed.capped(graph, logits, parts.head.soft_cap), None
         return self.logits(graph, states, matrix, parts.head.soft_cap), len(matrix)
 
     def _best_of_logits(

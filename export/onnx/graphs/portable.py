@@ -34,6 +34,7 @@ from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.layers.attention import KeysValues
 from keras_transformer.layers.decoder.block import Cache
 from keras_transformer.layers.masks import padding_mask
+from keras_transformer.layers.variants.scores import soft_capped
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
 from keras_transformer.models.encoder_only import EncoderOnly
@@ -256,6 +257,7 @@ def _listed_head(model: Transformer, given: Tensors) -> Callable[[Any], Any] | N
             more = weights.shape[1] - model.config.model_dim
             states = tf.concat([states, tf.ones((rows, tokens, more), states.dtype)], axis=2)
         logits = tf.matmul(tf.reshape(states, (-1, weights.shape[1])), weights, transpose_b=True)
+        logits = soft_capped(logits, model.config.final_logit_soft_cap)
         each = rows * tokens // tf.shape(places)[0]
         own = tf.repeat(places, each, axis=0)
         found = tf.gather(logits, tf.maximum(own, 0), batch_dims=1)

@@ -7,6 +7,7 @@ their own.
 import numpy as np
 
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.layers.activations import soft_capped
 from keras_transformer.export.onnx.quantize.kernels import Kernels
 
 IDS, PLACES, WEIGHTS = "shortlist_ids", "shortlist_places", "shortlist_weights"
@@ -48,6 +49,14 @@ def logits_of_each(graph: GraphBuilder, logits: str) -> str:
     own = graph.op("GatherElements", grouped, graph.op("Expand", places, shape), axis=2)
     own = graph.op("Where", graph.op("Less", places, np.int32(0)), np.float32(-np.inf), own)
     return graph.op("Reshape", own, graph.op("Concat", integers(-1), most, axis=0))
+
+
+def capped(graph: GraphBuilder, logits: str, cap: float | None) -> str:
+    """Returns soft-capped logits of each row's own ids, still filled up with -inf."""
+    if cap is None:
+        return logits
+    found = soft_capped(graph, logits, cap)
+    return graph.op("Where", graph.op("IsInf", logits), logits, found)
 
 
 def ids_at(graph: GraphBuilder, chosen: str) -> str:

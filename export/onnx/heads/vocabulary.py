@@ -20,7 +20,10 @@ _PARTS = 32
 LOWEST_BIAS = -1e9
 
 HOLDS: dict[type, set[str]] = {
-    TransformerConfig: {"target_vocab_size", "share_embeddings", "logit_bias"},
+    TransformerConfig: {
+        *("target_vocab_size", "share_embeddings"),
+        *("logit_bias", "final_logit_soft_cap"),
+    },
     # The last two change the ids that the runtime gives a graph, and not the graph.
     DecoderConfig: {
         "tied_head",

@@ -33,7 +33,10 @@ HOLDS: dict[type, set[str]] = {
     DecoderConfig: {"character_dim", "character_filters", "character_width", "max_token_bytes"},
     EncoderConfig: {"num_token_types", "pair_separators", "max_row_length", "prompts"}
     | {"default_prompt", "embedding_dim"},
-    TransformerConfig: {"source_vocab_size", "marks", "num_encoder_layers", "num_decoder_layers"},
+    TransformerConfig: {
+        *("source_vocab_size", "marks"),
+        *("num_encoder_layers", "num_decoder_layers", "encoder_pattern"),
+    },
 }
 
 

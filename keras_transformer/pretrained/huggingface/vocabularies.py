@@ -79,7 +79,7 @@ def marian_vocabularies(path: Path, fields: Fields) -> Vocabularies:
             ("target", read_ids(others) if others.is_file() else ids),
         )
     )
-    found = _vocabularies(fields, source, source if source.model == target.model else target)
+    found = vocabularies_of(fields, source, source if source.model == target.model else target)
     return dataclasses.replace(found, marks=SentenceMarks.of_tags(ids))
 
 
@@ -100,7 +100,7 @@ def t5_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     ids |= _symbols(path, fields, pieces)
     symbols = [name for name in ids if name not in pieces or name.startswith("<extra_id_")]
     made = tokenizer_of(model, ids=ids, vocab_size=size, symbols=symbols, are_apart=True)
-    return dataclasses.replace(_vocabularies(fields, made, made), marks=_tags(made, ids))
+    return dataclasses.replace(vocabularies_of(fields, made, made), marks=_tags(made, ids))
 
 
 def _tags(made: Tokenizer, ids: Mapping[str, int]) -> SentenceMarks:
@@ -144,7 +144,7 @@ def pegasus_vocabularies(path: Path, fields: Fields) -> Vocabularies:
         for place, piece in enumerate(model.pieces):
             ids.setdefault(piece.piece, place + _PEGASUS_OFFSET)
     made = tokenizer_of(model, ids=ids, vocab_size=fields.vocab_size())
-    return _vocabularies(fields, made, made)
+    return vocabularies_of(fields, made, made)
 
 
 def _bos(fields: Fields, ids: dict[str, int]) -> str | None:
@@ -226,7 +226,7 @@ def bart_vocabularies(path: Path, fields: Fields) -> Vocabularies:
     # It is a mark, which is written; a bos would never be.
     made = Tokenizer(found.model, dataclasses.replace(ids, bos=None, decoder_start=ids.eos))
     marks = SentenceMarks(source=(ids.bos,), target=(ids.bos,))
-    return _with_marks(_vocabularies(fields, made, made), marks)
+    return _with_marks(vocabularies_of(fields, made, made), marks)
 
 
 def _of_languages(
@@ -256,7 +256,7 @@ def _of_languages(
     if into:
         defaults["target_language"] = into[0]
     marks = SentenceMarks(languages=codes, **defaults)
-    return _with_marks(_vocabularies(fields, made, made), marks)
+    return _with_marks(vocabularies_of(fields, made, made), marks)
 
 
 def read_ids(path: Path) -> dict[str, int]:
@@ -265,7 +265,12 @@ def read_ids(path: Path) -> dict[str, int]:
     return {piece: values.integer(piece, most=MOST_IDS) for piece in values.values}
 
 
-def _vocabularies(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocabularies:
+def vocabularies_of(fields: Fields, source: Tokenizer, target: Tokenizer) -> Vocabularies:
+    """Returns the vocabularies of two tokenizers, with the ids and the search of a model's files.
+
+    Raises:
+        ImportRefusedError: The config names other special ids than the vocabulary has.
+    """
     special_ids = target.special_ids
     for name, token in (("pad_token_id", special_ids.pad), ("eos_token_id", special_ids.eos)):
         if fields.get(name, token) != token:

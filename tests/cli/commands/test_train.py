@@ -332,7 +332,8 @@ def test_every_config_field_has_a_flag_but_what_tokenizers_decide(run_cli) -> No
     text = run_cli("train", "--help").out
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     shown = {name for name in fields if f"--model.{name.replace('_', '-')} " in text}
-    others = {"source_vocab_size", "target_vocab_size", "special_ids", "marks", "block_pattern"}
+    others = {"source_vocab_size", "target_vocab_size", "special_ids", "marks"}
+    others |= {"block_pattern", "encoder_pattern"}
     assert fields - shown == others | {"rotary_scaling"}
 
 

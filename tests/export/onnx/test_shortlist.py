@@ -19,7 +19,7 @@ UNK, BOS, EOS = 1, 2, 3
 ALWAYS = [UNK, EOS, 30]
 SOURCES = [[10, 20, 11], [33], [12, 13, 14, 15]]
 # Random weights, so that ids are far apart; biases, so that the head's weights are widened.
-FIELDS = {"logit_bias": True}
+FIELDS = {"logit_bias": True, "final_logit_soft_cap": 8.0}
 # What int8 may change of a log-probability a token.
 ERRORS = {None: 1e-3, "int8": 0.35}
 

@@ -114,7 +114,14 @@ CHANGED = {
 }
 # Read, and of no form that can be written.
 NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm"}
-NOT_WRITTEN |= {"transfo_xl", "transfo_xl_adaptive", "deberta", "deberta_classes"}
+NOT_WRITTEN |= {
+    "longt5",
+    "t5gemma",
+    "transfo_xl",
+    "transfo_xl_adaptive",
+    "deberta",
+    "deberta_classes",
+}
 
 
 def tensors(directory: Path) -> Tensors:

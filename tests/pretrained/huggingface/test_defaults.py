@@ -58,6 +58,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "t5": _T5,
     "mt5": _MT5,
     "umt5": _MT5,
+    "longt5": {**_T5, "encoder_attention_type": "local"},
     "bert": _BERT,
     "bert_classes": {**_BERT, "id2label": {"0": "LABEL_0", "1": "LABEL_1"}},
     "roberta": {**_BERT, "pad_token_id": 1},

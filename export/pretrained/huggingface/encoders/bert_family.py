@@ -24,8 +24,9 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
     save_json_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
-from keras_transformer.pretrained.huggingface import bert_family, xlnet
+from keras_transformer.pretrained.huggingface import bert_family
 from keras_transformer.pretrained.huggingface.bert_family import Names, encoder_table
+from keras_transformer.pretrained.huggingface.encoders import xlnet
 from keras_transformer.pretrained.huggingface.encoders.electra import ELECTRA
 from keras_transformer.pretrained.sentence_transformers import DENSE
 from keras_transformer.pretrained.weight_table import Array, dump_weights

@@ -106,21 +106,21 @@ def _in_turn(fields: Fields, window: dict[str, Any]) -> tuple[dict[str, Any], ..
 
 
 @dataclass(frozen=True)
-class _OnePlus(Entry):
+class OnePlus(Entry):
     """The weight of a norm whose tensor holds what it has beyond 1."""
 
     def read(self, tensor: Array) -> Array:
+        """Returns the tensor's values and 1."""
         return super().read(tensor) + np.float32(self.factor)
 
     def write(self, rows: int | None = None) -> Array:
+        """Returns what the weight has beyond 1."""
         return super().write(rows) - np.float32(1)
 
 
 def gemma_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a Gemma."""
-    return llama_table(
-        model, tensors, lambda layer, name: [_OnePlus(layer.gamma, f"{name}.weight")]
-    )
+    return llama_table(model, tensors, lambda layer, name: [OnePlus(layer.gamma, f"{name}.weight")])
 
 
 def scaled_queries(fields: Fields, entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -135,9 +135,9 @@ def scaled_queries(fields: Fields, entries: Iterable[Entry]) -> Iterator[Entry]:
             f"{fields.path}: query_pre_attn_scalar must be positive, is {scalar}."
         )
     found = list(entries)
-    last = "self_attn.q_norm.weight"
+    last = "attn.q_norm.weight"
     if not any(entry.name.endswith(last) for entry in found):
-        last = "self_attn.q_proj.weight"
+        last = "attn.q_proj.weight"
     for entry in found:
         is_last = entry.name.endswith(last)
         yield replace(entry, factor=math.sqrt(width / scalar)) if is_last else entry
