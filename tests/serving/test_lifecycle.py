@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.serving import server as server_file
 from keras_transformer.serving.models import batching, service
 from keras_transformer.serving.models import model as model_file
 
@@ -192,7 +193,10 @@ def test_a_new_version_takes_over_under_load_without_a_lost_request(
     assert server.predict({"instances": [TEXT]}, "/versions/2:predict").ok
 
 
-def test_a_server_that_stops_answers_what_it_has_accepted(start, exported, gate) -> None:
+def test_a_server_that_stops_answers_what_it_has_accepted(
+    start, exported, gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_file, "_PARTING_SECONDS", 0.5)
     server = start(exported.path)
     accepted = [send(server) for _ in range(5)]
     until(lambda: server.metric("keras_transformer_queue_length") == 4)

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
+from keras_transformer.serving import server as server_file
 from keras_transformer.serving.rpc import grpc_operations
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -20,8 +21,13 @@ KEY = (("authorization", "Bearer secret"),)
 
 
 @pytest.fixture
-def serve(exported: Any, start: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """`serve(**options)`: a server and a channel to its gRPC side."""
+def serve(
+    exported: Any, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Any]]:
+    """`serve(**options)`: a server that tells who watches of its end, and a channel to its gRPC
+    side.
+    """
+    monkeypatch.setattr(server_file, "_PARTING_SECONDS", 0.5)
     channels: list[grpc.Channel] = []
 
     def begin(**options: Any) -> tuple[Any, grpc.Channel]:
