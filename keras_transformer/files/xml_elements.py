@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"|<(?P<closes>/)?(?P<name>[^\s/<>]+)(?P<rest>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<alone>/)?>",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"\s+([^\s=]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
+_ATTRIBUTE = re.compile(r"\s([^\s=]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _DECLARED = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#[xX][0-9a-fA-F]+);)[\w.:-]+;")
 # XML has no characters of control but these.

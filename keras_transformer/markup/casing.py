@@ -25,7 +25,7 @@ from keras_transformer.text.subwords.slots import (
 from keras_transformer.text.training_text import TrainingText, in_capitals
 
 Casing = Literal["auto", "keep", "recase"]
-_BEGINNING = re.compile(r"(?:\A|[.!?…]\W*\s)[\W_]*[^\W\d_]")
+_BEGINNING = re.compile(r"(?:\A|[.!?…][^\w\s.!?…]*\s)[\W_]*\w?")
 
 
 @dataclasses.dataclass(frozen=True)

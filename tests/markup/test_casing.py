@@ -1,5 +1,6 @@
 """Texts in capitals are read as sentences, and their translations written in capitals."""
 
+import time
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,14 @@ def recaser(lift: Lift | None = None) -> Lift:
 
 def test_sentences_begin_with_a_capital() -> None:
     assert recased("“DELETE IT?” YES. ÜBER 3.5 MB!") == "“Delete it?” Yes. Über 3.5 mb!"
+    assert recased("(A). … _B? 1 C!D._ E") == "(A). … _B? 1 c!d._ e"
+
+
+@pytest.mark.parametrize("part", [".", ". ", " ", "._"])
+def test_marks_of_many_sentences_take_no_longer_than_their_length(part: str) -> None:
+    begun = time.process_time()
+    recased(part * 50_000 + "1")
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("text", ["NATO", "Delete it", "", "123", "DELETE %S IN HTTP://A.ORG"])

@@ -8,7 +8,7 @@ from keras_transformer.files.text_document import TextDocument
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # Behind marks of lists; what has a backtick behind it in its line is code in a text.
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}+(?!.*`)|~{3,})")
 _RAW = re.compile(r"[ \t>]*<(?:(pre|script|style|textarea)\b|!--)", re.IGNORECASE)
 # Marks of quotes, lists, tasks and headings before a text.
 _MARKS = re.compile(
@@ -16,12 +16,12 @@ _MARKS = re.compile(
     r"(?:#{1,6}(?=[ \t])[ \t]*)?"
 )
 _NO_TEXT = re.compile(
-    r"[ >]*(?:[-=]{2,}|(?:[-*_][ ]*){3,}|\[[^\]]+\]:.*|<!--.*"
+    r"[ >]*+(?:[-=]{2,}|(?:[-*_][ ]*){3,}|\[[^\]]+\]:.*|<!--.*"
     r"|\|?[ ]*:?-+:?[ ]*(?:\|[ ]*(?::?-+:?[ ]*)?)*)"
 )
-_HARD_BREAK = re.compile(r"(?:[ ]{2,}|\\)\Z")
-_CELL = re.compile(r"(?:[^|\\`]|\\.|(`+)(?:(?!\1).)*\1|`)+")
-_END_OF_HEADING = re.compile(r"[ \t]+#+[ \t]*\Z")
+_HARD_BREAK = re.compile(r"(?:(?<![ ])[ ]{2,}|\\)\Z")
+_CELL = re.compile(r"(?:[^|\\`]|\\.|(`++)(?:(?!\1).)*\1|`++)+")
+_END_OF_HEADING = re.compile(r"(?<![ \t])[ \t]+#+[ \t]*\Z")
 
 
 class MarkdownDocument(TextDocument):

@@ -1,5 +1,7 @@
 """Markdown and plain text: which lines are texts, and what is left alone."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,3 +63,25 @@ def test_plain_text_goes_line_by_line(translated) -> None:
 def test_a_dash_before_empty_cells_is_read_fast(translated) -> None:
     empty = "|          " * 12
     assert translated("a.md", f"| - {empty}| a |\n").data.decode() == f"| - {empty}| A |\n"
+
+
+@pytest.mark.parametrize(
+    ("begins", "part", "ends"),
+    [
+        ("", " ", "a"),
+        ("", "> ", "a"),
+        ("a", " ", "b"),
+        ("# a", " ", "b"),
+        ("", "`", "|`a"),
+        ("|", "`", "|"),
+    ],
+)
+def test_a_long_line_takes_no_longer_than_its_length(begins, part, ends, translated) -> None:
+    begun = time.process_time()
+    translated("a.md", begins + part * 30_000 + ends)
+    # Where each beginning were followed to the end of the line it were seconds.
+    assert time.process_time() - begun < 1
+
+
+def test_marks_of_code_without_an_end_are_text(translated) -> None:
+    assert translated("a.md", "| ``a | b` |\n").data.decode() == "| ``A | B` |\n"

@@ -1,5 +1,7 @@
 """Android's texts: escapes, inline elements, plurals, and what nobody translates."""
 
+import time
+
 import pytest
 
 STRINGS = """<resources>
@@ -51,3 +53,12 @@ def test_plurals_have_the_categories_of_the_language(language, items, translated
     text = translated("strings.xml", STRINGS.format("x"), language=language).data.decode()
     said = [f'<item quantity="{name}">{one}</item>' for name, one in items.items()]
     assert '<plurals name="d">\n        ' + "\n        ".join(said) + "\n    </plurals>" in text
+
+
+def test_spaces_in_a_tag_take_no_longer_than_their_length(translated) -> None:
+    begun = time.process_time()
+    tag = f'<string name="c"{" " * 50_000}>'
+    assert (
+        ">A<" in translated("strings.xml", f"<resources>{tag}a</string></resources>").data.decode()
+    )
+    assert time.process_time() - begun < 1
