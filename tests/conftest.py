@@ -117,6 +117,17 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("keras")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draws of the examples that tests ask for themselves a third, if `make test-all` does not."""
+    if not config.getoption("markexpr"):
+        return
+    for test in {getattr(item, "obj", None) for item in items}:
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if own is not None and own.max_examples > 12:
+            few = hypothesis.settings(own, max_examples=max(12, own.max_examples // 3))
+            test._hypothesis_internal_use_settings = few
+
+
 @pytest.fixture(autouse=True)
 def _same_keras_state() -> Iterator[None]:
     """Every test starts from the same seeds and policy, whatever ran before it."""

@@ -168,6 +168,7 @@ def wheel_of(tmp_path: Path, environment: dict[str, str]) -> Path:
     return wheel
 
 
+@pytest.mark.exhaustive
 def test_a_wheel_without_the_operators_is_for_any_system(build_wheel: Callable[..., Path]) -> None:
     wheel = build_wheel(CC="/absent/cc", CXX="/absent/c++")
     assert wheel.name.endswith("-py3-none-any.whl")

@@ -99,6 +99,7 @@ def test_special_ids_are_not_generated(renumbered: Renumbered) -> None:
         assert not never & {token for few in ids_of(found) for row in few for token in row}
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_of_ids_mean_nothing(
     renumbered: Renumbered, make_model: Callable[..., Any]
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_vocabulary_of_another_kind_than_the_manifest_s_is_refused(
         OnnxGenerator(copy)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [pytest.param("gpt", marks=pytest.mark.exhaustive), "bert"])
 def test_a_saved_model_takes_and_gives_ids(
     kind: str, gpt: Path, bert: Path, tmp_path: Path

@@ -32,6 +32,7 @@ def test_every_extra_is_weighed(measured: dict[str, tuple[int, int]]) -> None:
     assert packages == sorted(set(packages))
 
 
+@pytest.mark.exhaustive
 def test_the_results_say_what_they_weigh(measured: dict[str, tuple[int, int]]) -> None:
     """Up to a tenth: versions differ from one lock file to the next."""
     text = PAGE.read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from speed.sizes import SIZES
 MINI = SIZES["mini"]
 
 
+@pytest.mark.exhaustive
 def test_the_machine_is_measured() -> None:
     rates = measure_machine([1 << 16, 1 << 22])
     assert set(rates["bytes"]) == {"65536", "4194304"}

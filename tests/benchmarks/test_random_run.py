@@ -41,6 +41,7 @@ def greedy(model: Any, batch: int, length: int) -> tuple[np.ndarray, np.ndarray]
     return ids[:, 1:], logits
 
 
+@pytest.mark.exhaustive
 def test_translations_depend_on_source_and_place(model: Any) -> None:
     ids, _ = greedy(model, batch=8, length=6)
     assert len({tuple(row) for row in ids.tolist()}) > 5
@@ -54,6 +55,7 @@ def test_pad_bos_and_eos_are_far_below_the_rest(model: Any) -> None:
     assert np.delete(logits, unwanted, axis=-1).max(axis=-1).min() > 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("norm", some(["pre", "post"], "post"))
 def test_translations_end_about_where_their_sources_do(norm: str) -> None:
     ending = build_transformer(TransformerConfig.preset("tiny", vocab_size=300, norm=norm))

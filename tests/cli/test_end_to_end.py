@@ -20,6 +20,11 @@ SMALL_MODEL = (
 ).split()
 
 
+either_model = pytest.mark.parametrize(
+    "model", [pytest.param("run_directory", marks=pytest.mark.exhaustive), "exported"]
+)
+
+
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> Path:
     """A directory with parallel text: the target is the source reversed."""
@@ -60,7 +65,7 @@ def exported(run_directory: Path, tmp_path_factory) -> Path:
     return output
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.exhaustive), 4])
 def test_run_and_export_translate_alike(run_cli, text, run_directory, exported, beam_size) -> None:
     flags = ["--beam-size", beam_size, "--max-length", 8, "--scores"]
     stdin = (text / "input.txt").read_bytes()
@@ -134,7 +139,7 @@ def test_the_demo_example_runs_on_an_export(exported) -> None:
     assert lines[-1].startswith("exact match 0.0 % of 4 held-out sentences")
 
 
-@pytest.mark.parametrize("model", ["run_directory", "exported"])
+@either_model
 def test_a_translation_begins_with_its_prefix(run_cli, request, tmp_path, model) -> None:
     (tmp_path / "prefixes").write_text("zeta\n\ntheta eta\n", encoding="utf-8")
     flags = ("--max-length", 8, "--target-prefixes", tmp_path / "prefixes")
@@ -226,7 +231,7 @@ def test_one_very_long_line_ends_no_job(run_cli, exported) -> None:
     assert result.out.count("\n") == 3
 
 
-@pytest.mark.parametrize("model", ["run_directory", "exported"])
+@either_model
 def test_a_long_line_is_refused_by_its_number(run_cli, request, model) -> None:
     flags = ("--max-length", 8, "--long-lines", "refuse", "--max-source-length", 30)
     result = run_cli("translate", request.getfixturevalue(model), *flags, stdin=b"\n" + LONG)

@@ -63,6 +63,7 @@ def engines(learned_model: Any) -> tuple[KerasEngine, KerasEngine]:
     return KerasEngine(learned_model, 8192), KerasEngine(learned_model, 8192)
 
 
+@pytest.mark.exhaustive
 @EVERY_OPTION
 @settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -111,6 +112,7 @@ def test_a_stream_begins_with_the_prefix(
     assert best.ids[:length] == prefix
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "options",
     [

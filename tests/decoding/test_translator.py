@@ -19,7 +19,9 @@ from keras_transformer.text.training_text import TrainingText
 BOS_ID, EOS_ID, PAD_ID = SpecialIds.bos, SpecialIds.eos, SpecialIds.pad
 
 TEXTS = ["a red house", "dog", "", "the small red dog sees a house", "  ", "a dog", "sees"]
-OPTIONS = {"max_length": 12}
+# Tests share the graphs of these two searches.
+OPTIONS = {"max_length": 16}
+BEAM = {"beam_size": 4, "num_hypotheses": 4, **OPTIONS}
 
 
 def tokenizer_for(first: tuple[str, ...], second: tuple[str, ...]) -> Tokenizer:
@@ -54,7 +56,7 @@ def test_greedy_is_the_uncached_argmax_loop(translator: Translator, tokenizer: T
         # Each token follows from those before it, so that one pass over all is the loop.
         scores = log_probs_after(translator.model, source, found.ids)
         scores[:, [PAD_ID, BOS_ID]] = -np.inf
-        assert [*found.ids, EOS_ID][:12] == scores.argmax(axis=-1).tolist()[:12]
+        assert [*found.ids, EOS_ID][:16] == scores.argmax(axis=-1).tolist()[:16]
 
 
 @pytest.mark.parametrize("length_penalty", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.6])
@@ -63,28 +65,25 @@ def test_scores_are_those_of_a_full_pass(
 ) -> None:
     text, model = TEXTS[3], translator.model
     [source] = tokenizer.encode([text])
-    [found] = translator.translate_n_best(
-        [text], beam_size=4, num_hypotheses=4, length_penalty=length_penalty, max_length=6
-    )
+    [found] = translator.translate_n_best([text], length_penalty=length_penalty, **BEAM)
     assert len({tuple(hypothesis.ids) for hypothesis in found}) == 4
     for hypothesis in found:
         table = log_probs_after(model, source, hypothesis.ids)
-        tokens = [*hypothesis.ids, EOS_ID][:6]
+        tokens = [*hypothesis.ids, EOS_ID][:16]
         total = sum(table[step, token] for step, token in enumerate(tokens))
         assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
         penalty = ((5 + len(tokens)) / 6) ** length_penalty
         assert hypothesis.score == pytest.approx(total / penalty, abs=1e-4)
 
 
-@pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.exhaustive), 4])
+@pytest.mark.parametrize("options", [pytest.param(OPTIONS, marks=pytest.mark.exhaustive), BEAM])
 def test_a_batch_equals_its_sentences_in_their_order(
-    translator: Translator, tokenizer: Tokenizer, beam_size: int
+    translator: Translator, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    options = {**OPTIONS, "beam_size": beam_size}
     together = translator.translate_n_best(TEXTS, **options)
     alone = [translator.translate_n_best([text], **options)[0] for text in TEXTS]
-    split = Translator(translator.model, tokenizer, batch_tokens=12 * beam_size)
-    for others in (alone, split.translate_n_best(TEXTS, **options)):
+    monkeypatch.setattr(translator._engine, "_batch_tokens", 12 * options.get("beam_size", 1))
+    for others in (alone, translator.translate_n_best(TEXTS, **options)):
         for found, expected in zip(together, others, strict=True):
             assert [best.ids for best in found] == [best.ids for best in expected]
             np.testing.assert_allclose(
@@ -94,19 +93,19 @@ def test_a_batch_equals_its_sentences_in_their_order(
 
 
 def test_an_empty_sentence_has_an_empty_translation(translator: Translator) -> None:
-    found = translator.translate_n_best(TEXTS, beam_size=3, num_hypotheses=2, **OPTIONS)
+    found = translator.translate_n_best(TEXTS, **BEAM)
     for place in (2, 4):
         [only] = found[place]
         assert (only.text, only.ids, only.score, only.log_probability) == ("", [], 0.0, 0.0)
-    assert all(len(best) == 2 for place, best in enumerate(found) if place not in (2, 4))
+    assert all(len(best) == 4 for place, best in enumerate(found) if place not in (2, 4))
     assert translator.translate([]) == []
-    assert translator.translate([""]) == [""]
+    assert translator.translate([""], **OPTIONS) == [""]
 
 
 def test_the_n_best_are_sorted_and_decoded(translator: Translator, tokenizer: Tokenizer) -> None:
-    [found] = translator.translate_n_best(TEXTS[:1], beam_size=5, num_hypotheses=5, **OPTIONS)
+    [found] = translator.translate_n_best(TEXTS[:1], **BEAM)
     scores = [best.score for best in found]
-    assert len(scores) == 5
+    assert len(scores) == 4
     assert scores == sorted(scores, reverse=True)
     assert [best.text for best in found] == tokenizer.decode([best.ids for best in found])
     for best in found:
@@ -120,16 +119,15 @@ def starts_with(ids: list[int], prefix: list[int]) -> bool:
 @pytest.mark.parametrize(
     "search",
     [
-        pytest.param({}, marks=pytest.mark.exhaustive),
-        {"beam_size": 3},
-        pytest.param({"sample": True, "seed": 1}, marks=pytest.mark.exhaustive),
+        pytest.param(OPTIONS, marks=pytest.mark.exhaustive),
+        BEAM,
+        pytest.param({"sample": True, "seed": 1, **OPTIONS}, marks=pytest.mark.exhaustive),
     ],
 )
 def test_every_translation_begins_with_its_prefix(
     translator: Translator, tokenizer: Tokenizer, search: dict[str, Any]
 ) -> None:
     prefixes = ["the red", "", "a", "the dog sees the", "cat", "a small", ""]
-    search = {"max_length": 20, **search}
     found = translator.translate_n_best(TEXTS, target_prefixes=prefixes, **search)
     plain = translator.translate_n_best(TEXTS, **search)
     encoded = tokenizer.encode(prefixes)
@@ -144,6 +142,7 @@ def test_every_translation_begins_with_its_prefix(
     assert not all(starts_with(best[0].ids, ids) for best, ids in zip(plain, encoded, strict=True))
 
 
+@pytest.mark.exhaustive
 def test_the_best_translation_is_found_again_from_its_beginning(translator: Translator) -> None:
     sources = translator.source_tokenizer.encode(TEXTS[:2])
     plain = translator.translate_ids(sources, **OPTIONS)
@@ -173,33 +172,45 @@ def test_each_sentence_has_the_limit_of_its_own_length(translator: Translator) -
         assert len(ids) == (len(source) + 2) // 2 * bool(source)
 
 
-def test_samples_do_not_depend_on_batches(translator: Translator, tokenizer: Tokenizer) -> None:
-    options = {"sample": True, "num_hypotheses": 3, "seed": 11, **OPTIONS}
+SAMPLES = {"sample": True, "num_hypotheses": 3, **OPTIONS}
+
+
+def test_samples_do_not_depend_on_batches(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"seed": 11, **SAMPLES}
     together = translator.translate_n_best(TEXTS, **options)
-    split = Translator(translator.model, tokenizer, batch_tokens=20)
-    for found, expected in zip(split.translate_n_best(TEXTS, **options), together, strict=True):
+    other = translator.translate_n_best(TEXTS, **{**options, "seed": 12})
+    assert other != together
+    monkeypatch.setattr(translator._engine, "_batch_tokens", 20)
+    split = translator.translate_n_best(TEXTS, **options)
+    for found, expected in zip(split, together, strict=True):
         assert [sample.ids for sample in found] == [sample.ids for sample in expected]
-    # More samples begin with the same ones.
+
+
+@pytest.mark.exhaustive
+def test_more_samples_begin_with_the_same_ones(translator: Translator) -> None:
+    options = {"seed": 11, **SAMPLES}
+    together = translator.translate_n_best(TEXTS, **options)
     more = translator.translate_n_best(TEXTS, **{**options, "num_hypotheses": 5})
     for found, expected in zip(more, together, strict=True):
         assert [sample.ids for sample in found[:3]] == [sample.ids for sample in expected]
     assert len({tuple(sample.ids) for sample in more[3]}) > 1
-    other = translator.translate_n_best(TEXTS, **{**options, "seed": 12})
-    assert other != together
 
 
 def test_without_a_seed_samples_differ_from_call_to_call(translator: Translator) -> None:
-    options = {"sample": True, "num_hypotheses": 4, **OPTIONS}
+    options = SAMPLES
     first, second = (translator.translate_n_best(["a dog"], **options) for _ in range(2))
     assert first != second
 
 
-def test_a_new_seed_needs_no_new_graph(translator: Translator, tokenizer: Tokenizer) -> None:
-    fresh = Translator(translator.model, tokenizer)
-    for seed in (1, 2, None):
-        fresh.translate(["a dog"], sample=True, seed=seed, **OPTIONS)
-    [graph] = fresh._engine._searches.values()
-    assert graph.experimental_get_tracing_count() == 1
+def test_a_new_seed_needs_no_new_graph(translator: Translator) -> None:
+    translator.translate(["a dog"], seed=1, **SAMPLES)
+    graphs = dict(translator._engine._searches)
+    for seed in (2, None):
+        translator.translate(["a dog"], seed=seed, **SAMPLES)
+    assert translator._engine._searches == graphs
+    assert {graph.experimental_get_tracing_count() for graph in graphs.values()} == {1}
 
 
 def test_where_nothing_is_possible_the_translation_is_empty(translator: Translator) -> None:
@@ -221,33 +232,31 @@ def test_ids_of_options_are_checked_against_the_target_vocabulary(translator: Tr
 
 
 @pytest.mark.parametrize("kind", [pytest.param("gnmt", marks=pytest.mark.exhaustive), "exponent"])
-def test_what_a_search_finds_scores_the_same(translator: Translator, kind: str) -> None:
+def test_what_a_search_finds_scores_the_same(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """Teacher forcing agrees with the cached search about hypotheses that ended."""
     penalty = {"length_penalty": 0.8, "length_penalty_type": kind}
     sources = translator.source_tokenizer.encode([text for text in TEXTS if text.strip()])
     # A random model hardly ever ends by itself.
-    found = [
-        translator.translate_ids(
-            sources,
-            beam_size=3,
-            num_hypotheses=3,
-            forced_tokens=[[end, EOS_ID]],
-            max_length=8,
-            **penalty,
-        )
-        for end in (2, 7)
-    ]
+    found = translator.translate_ids(
+        sources,
+        beam_size=3,
+        num_hypotheses=3,
+        forced_tokens=[[5, EOS_ID]],
+        max_length=8,
+        **penalty,
+    )
     pairs = [
         (source, *hypothesis)
-        for rows in found
-        for source, hypotheses in zip(sources, rows, strict=True)
+        for source, hypotheses in zip(sources, found, strict=True)
         for hypothesis in hypotheses
     ]
-    assert {len(ids) for _, ids, _, _ in pairs} >= {2, 7}
+    assert 5 in {len(ids) for _, ids, _, _ in pairs}
     given = [source for source, *_ in pairs], [ids for _, ids, _, _ in pairs]
     for batch_tokens in (4096, 30):
-        other = Translator(translator.model, translator.source_tokenizer, batch_tokens=batch_tokens)
-        scored = other.score_ids(*given, **penalty)
+        monkeypatch.setattr(translator._engine._teacher_forcing, "_batch_tokens", batch_tokens)
+        scored = translator.score_ids(*given, **penalty)
         assert [ids for ids, _, _ in scored] == given[1]
         np.testing.assert_allclose(
             [numbers for _, *numbers in scored], [numbers for _, _, *numbers in pairs], atol=1e-4
@@ -312,6 +321,7 @@ def test_the_target_tokenizer_reads_the_output(random_model, tokenizer: Tokenize
     assert [best.text] != tokenizer.decode([best.ids])
 
 
+@pytest.mark.exhaustive
 def test_learned_positions_limit_both_sides(random_model, tokenizer: Tokenizer) -> None:
     translator = Translator(random_model(positions="learned", max_positions=9), tokenizer)
     [[best]] = translator.translate_n_best(["a dog"])

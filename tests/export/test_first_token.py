@@ -101,6 +101,7 @@ def test_a_stream_and_the_server_say_the_token(
     served.close()
 
 
+@pytest.mark.exhaustive
 def test_the_keras_side_says_the_token(ending_model: Any, tokenizer: Tokenizer, word: int) -> None:
     translator = Translator(ending_model, tokenizer)
     for options, ids in (

@@ -51,6 +51,7 @@ def test_a_manifest_without_a_threshold_is_read(exported: Any) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_the_keras_side_flags_as_well(learned_model: Any, tokenizer: Any, texts: list[str]) -> None:
     assert flags(Translator(learned_model, tokenizer, min_score=-1e-9), texts[:1]) == [True]
 

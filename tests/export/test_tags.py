@@ -22,6 +22,7 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.training.transfer.import_run import import_run
+from tools.covering import some
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "translators" / "marian_huggingface"
 CODES = ("deu", "fra")
@@ -76,27 +77,28 @@ def expected(run: Path) -> list[str]:
     return [french, german, german, ""]
 
 
+@pytest.mark.parametrize("is_exported", some([False, True], True))
 def test_a_live_model_and_an_artefact_read_tags(
-    run: Path, artefact: Path, expected: list[str]
+    run: Path, artefact: Path, expected: list[str], is_exported: bool
 ) -> None:
-    for translator in (Translator(*load_run(run)), OnnxTranslator(artefact)):
-        assert translator.translate(TEXTS, **SEARCH) == expected
-        # The tag says it of its own text, whatever is asked for.
-        [tagged, plain] = translator.translate(TEXTS[:2], target_language="fra", **SEARCH)
-        assert tagged == plain == expected[0]
-        scores = translator.score(TEXTS[:2], expected[:2])
-        wanted = translator.score([TEXT], expected[:1], target_language="fra")
-        assert abs(scores[0].score - wanted[0].score) < 1e-5
-        assert "".join(translator.translate_stream(TEXTS[0], **SEARCH)) == expected[0]
-        [[one, *_], *_] = translator.translate_n_best(TEXTS[:2], return_attention=True, **SEARCH)
-        [[other, *_]] = translator.translate_n_best(
-            [TEXT], target_language="fra", return_attention=True, **SEARCH
-        )
-        np.testing.assert_allclose(one.attention, other.attention, atol=1e-5)
-        shifted = [(word + 1, place) for word, place in translator.align_words(TEXT, other)]
-        assert translator.align_words(TEXTS[0], one) == shifted
-        with pytest.raises(ValueError, match=UNKNOWN):
-            translator.translate([f">>xxx<< {TEXT}"])
+    translator = OnnxTranslator(artefact) if is_exported else Translator(*load_run(run))
+    assert translator.translate(TEXTS, **SEARCH) == expected
+    # The tag says it of its own text, whatever is asked for.
+    [tagged, plain] = translator.translate(TEXTS[:2], target_language="fra", **SEARCH)
+    assert tagged == plain == expected[0]
+    scores = translator.score(TEXTS[:2], expected[:2])
+    wanted = translator.score([TEXT], expected[:1], target_language="fra")
+    assert abs(scores[0].score - wanted[0].score) < 1e-5
+    assert "".join(translator.translate_stream(TEXTS[0], **SEARCH)) == expected[0]
+    [[one, *_], *_] = translator.translate_n_best(TEXTS[:2], return_attention=True, **SEARCH)
+    [[other, *_]] = translator.translate_n_best(
+        [TEXT], target_language="fra", return_attention=True, **SEARCH
+    )
+    np.testing.assert_allclose(one.attention, other.attention, atol=1e-5)
+    shifted = [(word + 1, place) for word, place in translator.align_words(TEXT, other)]
+    assert translator.align_words(TEXTS[0], one) == shifted
+    with pytest.raises(ValueError, match=UNKNOWN):
+        translator.translate([f">>xxx<< {TEXT}"])
 
 
 def test_a_command_reads_tags(

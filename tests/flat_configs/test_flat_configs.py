@@ -47,9 +47,7 @@ def answers(files: Path) -> Callable[[keras.Model, str], None]:
     return check
 
 
-@pytest.mark.parametrize(
-    "name", some(NAMES, "t5", "marian_ssru", "llama", "quantized_and_frozen", "layers")
-)
+@pytest.mark.parametrize("name", some(NAMES, "marian_ssru", "llama", "quantized_and_frozen"))
 def test_a_model_loads_and_is_saved_again(files: Path, tmp_path: Path, name: str, answers) -> None:
     model = keras.saving.load_model(files / f"{name}.keras")
     answers(model, name)

@@ -175,7 +175,7 @@ def test_every_hypothesis_has_every_term_and_span(
             assert one.text.lower().count("öffnen") == message.count("open")
 
 
-@pytest.mark.parametrize("terms", ["soft", "both"])
+@pytest.mark.parametrize("terms", ["soft", pytest.param("both", marks=pytest.mark.exhaustive)])
 def test_soft_terms_are_read_and_no_mark_is_written(
     artefact: Path, slot_model: Any, slot_tokenizer: Tokenizer, terms: Any
 ) -> None:

@@ -43,7 +43,7 @@ def decoder(randomize) -> Any:
     return randomize(build_decoder(config))
 
 
-@pytest.mark.parametrize("start", [[], [BOS]])
+@pytest.mark.parametrize("start", some([[], [BOS]], []))
 def test_a_prompt_without_a_start_is_read_as_it_stands(start: list[int], randomize) -> None:
     fields = {**SIZES, "num_layers": 1, "starts_prompts": False}
     model = randomize(build_decoder(DecoderConfig.preset("gpt2-tiny", vocab_size=20, **fields)))
@@ -123,6 +123,7 @@ def test_translations_begin_with_what_is_given(translator) -> None:
     np.testing.assert_array_equal(translator.generate(ROWS, begun, max_length=6), ids)
 
 
+@pytest.mark.exhaustive
 def test_languages_are_marked(randomize) -> None:
     marks = SentenceMarks(languages={"de": 18, "en": 19}, source_language="de")
     config = TransformerConfig.preset("tiny", vocab_size=20, marks=marks, **{**SIZES, **LAYERS})

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_transformer.models import Transformer, build_transformer
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
+from tools.covering import some
 
 IDS = np.arange(4, 8, dtype=np.int32).reshape(2, 2)
 BATCH = {"source_ids": IDS, "target_ids": IDS}, IDS, np.ones((2, 2), np.float32)
@@ -34,7 +35,7 @@ def transformer(tiny_config: Callable[..., Any]) -> Transformer:
     return build_transformer(tiny_config(num_encoder_layers=1, num_decoder_layers=1))
 
 
-@pytest.mark.parametrize("make", [plain, with_its_loss])
+@pytest.mark.parametrize("make", some([plain, with_its_loss], with_its_loss))
 def test_an_update_is_traced_once(
     make: Callable[[Transformer], keras.Model], transformer: Transformer
 ) -> None:
@@ -63,6 +64,7 @@ def test_what_is_frozen_before_the_first_update_stays_as_it_is(
         np.testing.assert_array_equal(weight, old)
 
 
+@pytest.mark.exhaustive
 def test_the_optimizers_variables_are_the_strategys(tiny_config: Callable[..., Any]) -> None:
     with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
         model = with_its_loss(build_transformer(tiny_config()))

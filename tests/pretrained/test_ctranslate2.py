@@ -12,6 +12,7 @@ from keras_transformer import Translator, from_pretrained
 from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import read_pretrained
+from tools.covering import some
 
 KINDS = ("marian", "marian_huggingface", "pegasus", "marian_pre_norm", "opennmt")
 TEXTS = ["I am here.", "She wants to go to bed, but she is busy.", "x"]
@@ -24,15 +25,7 @@ def write(path: Path, directory: Path) -> tuple[Any, Any, Any]:
     return model, source, target
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(
-            kind, marks=() if kind in ("pegasus", "marian_pre_norm") else pytest.mark.exhaustive
-        )
-        for kind in KINDS
-    ],
-)
+@pytest.mark.parametrize("kind", some(KINDS, "pegasus"))
 def test_what_is_read_translates_as_the_engine_does(
     kind: str, translators: Path, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_the_head_of_pretraining_is_left(bare: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(TextEncoder(model, tokenizer).embed(text), vectors)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("mode", "is_unit"), sampled(list(itertools.product(("mean", "cls"), (True, False))))
 )

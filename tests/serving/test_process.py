@@ -23,7 +23,11 @@ from tools.covering import some
 # gRPC's packages may not write into the log: every line of it is JSON.
 @pytest.mark.parametrize(
     ("number", "flags"),
-    [(signal.SIGTERM, ["--grpc-port", "0"]), (signal.SIGINT, []), (signal.SIGHUP, [])],
+    [
+        (signal.SIGTERM, ["--grpc-port", "0"]),
+        pytest.param(signal.SIGINT, [], marks=pytest.mark.exhaustive),
+        pytest.param(signal.SIGHUP, [], marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
     exported: Any, tmp_path: Path, number, flags

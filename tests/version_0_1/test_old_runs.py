@@ -35,6 +35,7 @@ def read(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_training_goes_on_as_it_would_have(runs: Path) -> None:
     source, target = read(runs / "source.txt"), read(runs / "target.txt")
     corpus = Corpus(Pairs(source, target, "t"), Pairs(source[:6], target[:6], "v"))

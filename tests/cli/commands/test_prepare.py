@@ -27,6 +27,7 @@ def text(tmp_path_factory):
     return directory
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates", "without_workers")
 def test_text_is_prepared_and_trained_on(run_cli, text, tmp_path) -> None:
     files = ["--train-source", text / "a.en", "--train-target", text / "a.de"]

@@ -18,7 +18,7 @@ from keras_transformer.data.batching.batches import (
 from keras_transformer.data.encoding.encode import EncodedPairs
 
 # Each example makes a pipeline or several.
-PROPERTY = settings(max_examples=6, deadline=None)
+PROPERTY = settings(max_examples=3, deadline=None)
 
 
 def make(lengths):
@@ -207,7 +207,7 @@ def test_a_negative_start_is_refused():
         training_batches(MANY, 512, seed=0, start_step=-1)
 
 
-@settings(PROPERTY, max_examples=3)
+@settings(PROPERTY, max_examples=2)
 @given(encoded=PAIRS, batch_tokens=BUDGETS, seed=st.integers(0, 5), count=st.integers(2, 4))
 def test_the_workers_shares_are_together_the_whole_batch(encoded, batch_tokens, seed, count):
     whole = batches(training_batches(encoded, batch_tokens, seed), 5)

@@ -59,7 +59,7 @@ def pairs_of(batch: Any, tokenizer: Tokenizer) -> list[tuple[int, int, int]]:
     return found
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(sizes=st.lists(st.integers(2, 9), min_size=2, max_size=9), seed=st.integers(0, 2**31))
 def test_a_sentence_is_followed_by_its_next_or_by_one_of_another_document(
     tokenizer: Tokenizer, sizes: list[int], seed: int

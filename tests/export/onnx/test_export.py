@@ -127,6 +127,7 @@ def test_two_tokenizers_are_stored_for_two_vocabularies(
     assert found.text == target.decode([found.ids])[0]
 
 
+@pytest.mark.exhaustive
 def test_a_bfloat16_model_is_exported_in_float32(
     exported: Any, make_model: Callable[..., Any], texts: list[str], tmp_path: Path
 ) -> None:

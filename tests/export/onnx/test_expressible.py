@@ -198,9 +198,9 @@ def ids(translator: Any, texts: list[str]) -> list[list[list[list[int]]]]:
         pytest.param("onnxruntime", "distances", marks=pytest.mark.exhaustive),
         pytest.param("native", "widths apart", marks=pytest.mark.exhaustive),
         pytest.param("native", "equal widths", marks=pytest.mark.exhaustive),
-        ("onnxruntime", "widths apart"),
+        pytest.param("onnxruntime", "widths apart", marks=pytest.mark.exhaustive),
+        pytest.param("native", "distances", marks=pytest.mark.exhaustive),
         ("native", "widths of 8"),
-        ("native", "distances"),
     ],
 )
 def test_graphs_of_every_option_find_the_same_as_keras(

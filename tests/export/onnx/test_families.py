@@ -296,6 +296,24 @@ PORTABLE = [
 ]
 QUICK = [("embedding, first", "portable")]
 EXACT_FORMS = ("onnxruntime", "native")
+# Each holds what others hold apart from each other.
+COMBINED = [
+    "states alone, pre-norm, sinusoids",
+    "modern, post-norm",
+    "as ModernBERT, mean",
+    "shared blocks",
+    "relative, post-norm, shared heads",
+    "modern, post-norm, odd widths",
+    "windows, post-norm, odd widths",
+    "as Gemma 3",
+    "capped, relative, post-norm",
+    "clusters of ids, own head",
+    "as Qwen 3",
+    "norms of queries and keys, post-norm",
+    "rotary, norms on both sides",
+    "relative, post-norm, shared heads, odd widths",
+    "relative, widths apart, rotary",
+]
 # Together they hold every kind of layer, which is what a precision changes.
 TYPICAL = ["masked_lm", "as T5's encoder", "as GPT-2", "as Llama", "as T5's decoder"]
 ROUNDED = [
@@ -306,10 +324,22 @@ ROUNDED = [
     # Refused in bfloat16, which only our operators have.
     and not ("widths apart" in one and form == "native bfloat16")
 ]
-# Each model in float32 for one of the two targets, each other precision of typical models; the rest
-# of the product, and most of the slow exports, are for `make test-all`.
+# Each model but the combined ones in float32 for one of the two targets, each other precision of
+# typical models; the rest of the product, and most of the slow exports, are for `make test-all`.
 CASES = [
-    *sampled_fixture([(one, form) for one in [*ENCODERS, *DECODERS] for form in EXACT_FORMS]),
+    *sampled_fixture(
+        [
+            (one, form)
+            for one in [*ENCODERS, *DECODERS]
+            for form in EXACT_FORMS
+            if one not in COMBINED
+        ]
+    ),
+    *(
+        pytest.param((one, form), marks=pytest.mark.exhaustive)
+        for one in COMBINED
+        for form in EXACT_FORMS
+    ),
     *sampled_fixture([case for case in ROUNDED if case[0] in TYPICAL]),
     *(
         pytest.param(case, marks=pytest.mark.exhaustive)

@@ -15,7 +15,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(rows=ROWS, padding=st.integers(0, 9))
 def test_a_batch_equals_its_rows_and_padding_changes_nothing(
     ids_served: Any, pad: Callable[..., Any], rows: list[list[int]], padding: int
@@ -33,7 +33,7 @@ def test_a_batch_equals_its_rows_and_padding_changes_nothing(
         assert not found[len(row) :].any()
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(ids=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=8))
 def test_any_number_is_an_id_or_unknown(ids_served: Any, ids: list[int]) -> None:
     end = ids.index(0) if 0 in ids else len(ids)
@@ -117,7 +117,7 @@ MALFORMED = [
 ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(text=st.sampled_from(MALFORMED) | st.binary(max_size=24))
 def test_malformed_bytes_are_read_as_sentencepiece_reads_them(
     text_served: Any, ids_served: Any, pad: Callable[..., Any], text: bytes

@@ -74,6 +74,7 @@ def test_log_probabilities_are_theirs(answers: Callable[..., Any], name: str) ->
         assert found["log_probability"][place] == pytest.approx(total, abs=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_pairs_and_several_labels_are_theirs(
     tmp_path: Path, open_session: Callable[[Path], Any]
 ) -> None:

@@ -116,7 +116,7 @@ def test_padding_and_neighbours_change_nothing(case: Case, padding: int) -> None
         np.testing.assert_array_equal(*(path[: len(alone[1][0])][alone[1][0]] for path in best))
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_gradients_are_those_of_differences_in_any_direction(compiled: bool) -> None:
     random = np.random.default_rng(3)
     layer = randomized(LinearChainCRF(3, dtype="float64"), random)

@@ -97,6 +97,7 @@ def test_gradients_are_those_of_a_product() -> None:
     np.testing.assert_allclose(by_right, np.einsum("abi,abo->io", left, upstream), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="says what the processor can do")
 def test_factors_are_rounded_where_the_processor_multiplies_bfloat16() -> None:
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()

@@ -21,7 +21,12 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype("float32")
 
 
-@pytest.fixture(params=[True, False], ids=["bias", "no bias"])
+@pytest.fixture(
+    params=[
+        pytest.param(True, id="bias"),
+        pytest.param(False, marks=pytest.mark.exhaustive, id="no bias"),
+    ]
+)
 def layer(request: pytest.FixtureRequest, randomize: Any) -> SSRU:
     made = SSRU(RecurrenceConfig(use_bias=request.param))
     made.build((None, None, WIDTH))

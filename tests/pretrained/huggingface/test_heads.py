@@ -250,7 +250,12 @@ def unread_bias(tensors: Tensors) -> Tensors:
 @pytest.mark.parametrize(
     ("name", "change", "names"),
     [
-        ("bert", without_pooler, ["cls.seq_relationship.bias", "cls.seq_relationship.weight"]),
+        pytest.param(
+            "bert",
+            without_pooler,
+            ["cls.seq_relationship.bias", "cls.seq_relationship.weight"],
+            marks=pytest.mark.exhaustive,
+        ),
         (
             "roberta_classes",
             second_pooler,
@@ -261,8 +266,8 @@ def unread_bias(tensors: Tensors) -> Tensors:
             unread_bias,
             ["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"],
         ),
-        ("bert", next_sentences, []),
-        ("bert", equal(*MASKED[0][1:]), []),
+        pytest.param("bert", next_sentences, [], marks=pytest.mark.exhaustive),
+        pytest.param("bert", equal(*MASKED[0][1:]), [], marks=pytest.mark.exhaustive),
     ],
 )
 def test_weights_that_no_part_reads_are_named_and_come_back(

@@ -232,7 +232,8 @@ def start_grpc(server: Any, sentences: list[str]) -> Callable[[], None]:
     return hang_up
 
 
-@pytest.mark.parametrize("protocol", ["rest", pytest.param("grpc", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("protocol", ["rest", "grpc"])
 def test_a_full_queue_refuses_and_recovers(
     slow_server: Any,
     exported: Any,

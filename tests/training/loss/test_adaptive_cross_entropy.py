@@ -26,7 +26,7 @@ def head(randomize) -> AdaptiveSoftmax:
     [
         ("all", False),
         ("frequent", False),
-        ("frequent", True),
+        pytest.param("frequent", True, marks=pytest.mark.exhaustive),
         pytest.param("all", True, marks=pytest.mark.exhaustive),
     ],
 )

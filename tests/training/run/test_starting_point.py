@@ -128,6 +128,7 @@ def test_a_killed_fine_tuning_goes_on_as_if_nothing_had_happened(
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.exhaustive
 def test_a_fine_tuning_is_not_resumed_as_another_run(
     general: Path, tmp_path: Path, tokenizer: Tokenizer
 ) -> None:

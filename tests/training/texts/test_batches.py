@@ -52,8 +52,10 @@ def flat(batch: Any) -> list[np.ndarray]:
             "masked-lm", PLAIN.train, {"masking": "whole-words"}, marks=pytest.mark.exhaustive
         ),
         pytest.param("masked-lm", PLAIN.train, {"masking": "spans"}, marks=pytest.mark.exhaustive),
-        ("masked-lm", DOCUMENTS.train, {"next_sentence": True}),
-        ("permutation-lm", PLAIN.train, {}),
+        pytest.param(
+            "masked-lm", DOCUMENTS.train, {"next_sentence": True}, marks=pytest.mark.exhaustive
+        ),
+        pytest.param("permutation-lm", PLAIN.train, {}, marks=pytest.mark.exhaustive),
         ("causal-lm", PLAIN.train, {"packing": "stream"}),
         ("classify", LABELLED.train, {}),
         ("denoising", PLAIN.train, {}),

@@ -16,7 +16,10 @@ from keras_transformer.training.texts.cross_view_model import VIEWS, CrossViewMo
 PAD = 0
 
 
-@pytest.fixture(scope="module", params=["classification", "tagging"])
+@pytest.fixture(
+    scope="module",
+    params=["classification", pytest.param("tagging", marks=pytest.mark.exhaustive)],
+)
 def model(request) -> CrossViewModel:
     """A small encoder without dropout."""
     sizes = {"vocab_size": 20, "model_dim": 8, "num_heads": 2, "feed_forward_dim": 8}

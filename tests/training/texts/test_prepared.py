@@ -141,6 +141,7 @@ class Change(keras.callbacks.Callback):
             self.path.unlink() if self.content is None else self.path.write_bytes(self.content)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "split",
     [

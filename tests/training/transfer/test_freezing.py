@@ -174,6 +174,7 @@ def test_lower_blocks_learn_more_slowly_by_the_factor() -> None:
         np.testing.assert_allclose(slow, factor * fast, rtol=1e-3, atol=2e-7)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 def test_frozen_layers_never_join() -> None:
     model, training = trained_model(unfreeze_steps=1, freeze="embeddings")

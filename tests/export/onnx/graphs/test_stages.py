@@ -42,7 +42,7 @@ def varied(model: Any) -> Any:
     [
         # The entry, a block, the head; before that the final norm.
         pytest.param({}, 3, marks=pytest.mark.exhaustive),
-        ({"norm": "pre"}, 4),
+        pytest.param({"norm": "pre"}, 4, marks=pytest.mark.exhaustive),
         pytest.param({"relative_buckets": 4}, 3, marks=pytest.mark.exhaustive),
         ({"relative_buckets": 4, "relative_per_block": True}, 3),
     ],
@@ -63,6 +63,7 @@ def test_an_encoder_and_its_head_are_converted_once(
     np.testing.assert_allclose(vectors, model({"token_ids": IDS}), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_steps_with_and_without_scores_are_converted_once(conversions: list[Any]) -> None:
     config = TransformerConfig(
         **SIZES, source_vocab_size=20, num_encoder_layers=3, num_decoder_layers=1

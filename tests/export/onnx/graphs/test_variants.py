@@ -67,9 +67,7 @@ SCREENED = "screened"
 CASES = [
     *some(
         ((one, form) for one in VARIANTS for form in ("onnxruntime", SCREENED, "native")),
-        ("pre-norm, two vocabularies, learned positions", "native"),
         ("post-norm, three embeddings, large vocabulary", SCREENED),
-        (AS_T5, "onnxruntime"),
     ),
     # tf2onnx takes its time: test_export and test_portable have one of its artefacts.
     *(pytest.param((variant, "portable"), marks=pytest.mark.exhaustive) for variant in VARIANTS),

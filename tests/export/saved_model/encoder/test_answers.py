@@ -43,6 +43,7 @@ def test_embed_is_the_mean_of_the_states_and_pool_the_pooler_s(
     )
 
 
+@pytest.mark.exhaustive
 def test_embed_goes_behind_prompts(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("embedding")
     text_encoder = TextEncoder(served.model, served.tokenizer, long_texts="cut")
@@ -75,6 +76,7 @@ def test_classify_gives_every_label_its_probability(
         assert found["probability"][place] == found["probabilities"][place].max()
 
 
+@pytest.mark.exhaustive
 def test_tag_gives_each_token_its_label(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("tagging")
     labels = [label.encode() for label in served.model.config.labels]
@@ -252,6 +254,7 @@ def test_an_empty_batch_has_empty_answers(serve_encoder: Callable[..., Any], hea
         assert value.shape[0] == 0
 
 
+@pytest.mark.exhaustive
 def test_any_number_is_an_id_or_unknown(serve_encoder: Callable[..., Any]) -> None:
     served = serve_encoder("classification", "ids")
     odd, read = [-7, 2, 3, 4, 5, 59, 60, 2**31 - 1], [1, 1, 1, 4, 5, 59, 1, 1]

@@ -29,10 +29,11 @@ KINDS = [
     ("classification", "ids", {"embed", "encode", "classify_ids", "classify_pairs_ids"}),
     ("masked_lm", "text", {"fill_mask", "embed", "encode", "fill_mask_ids"}),
     ("masked_lm", "ids", {"embed", "encode", "fill_mask_ids"}),
-    (
+    pytest.param(
         "pretraining",
         "text",
         {"fill_mask", "embed", "encode", "fill_mask_ids", "next_sentence", "next_sentence_ids"},
+        marks=pytest.mark.exhaustive,
     ),
     ("tagging", "text", {"tag", "embed", "encode", "tag_ids"}),
     ("spans", "text", {"find_span", "embed", "encode", "find_span_ids"}),

@@ -9,6 +9,7 @@ import pytest
 TEXTS = ["a small house", "", "the red dog"]
 
 
+@pytest.mark.exhaustive
 def test_a_c_program_classifies_texts(
     serve_encoder: Callable[..., Any], serve: Callable[..., list[str]]
 ) -> None:

@@ -101,6 +101,7 @@ def test_exported_classifiers_give_theirs(classes: Read, target: str, tmp_path: 
         check(encoder, reference)
 
 
+@pytest.mark.exhaustive
 def test_a_saved_model_lays_rows_out_as_theirs(classes: Read, tmp_path: Path) -> None:
     model, tokenizer, reference = classes
     path = export_saved_model(model, tmp_path / "model", tokenizer=tokenizer)
