@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driver import table
+from peers.names import fastest
 from speed.cells import OURS
 
 # The goals are for every cell; a mean cannot miss what all reach.
@@ -24,19 +25,13 @@ def encode_table(rows: Sequence[Mapping[str, Any]], libraries: Sequence[str]) ->
     for row in rows:
         best = row["peer_name"]
         line = [row["size"], row["precision"], row["length"], str(row["batch"])]
-        line += [f"{row['ours']:,.0f}", *(fastest(row["peers"], name) for name in libraries)]
+        line += [f"{row['ours']:,.0f}", *(_rate(fastest(row["peers"], name)) for name in libraries)]
         line += [best, f"**{row['ratio']:.2f}**"]
         line.append(f"{row['ratio_low']:.2f}–{row['ratio_high']:.2f}")
         line.append(f"{row['cpu_seconds'][OURS]:.3g}, {row['cpu_seconds'][best]:.3g}")
         line.append(f"{row['deviation'][OURS]:.2%}, {row['deviation'][best]:.2%}")
         lines.append(line)
     return table(heads, lines)
-
-
-def fastest(peers: Mapping[str, float], library: str) -> str:
-    """Returns the highest rate among a library's, as text."""
-    rates = [rate for name, rate in peers.items() if name.rpartition(" × ")[0] == library]
-    return f"{max(rates):,.0f}" if rates else "–"
 
 
 def notes(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -48,3 +43,7 @@ def notes(rows: Sequence[Mapping[str, Any]]) -> str:
         "one turn. Deviation is that of the states from the same engine's float32 states, "
         f"relative to theirs. Float32 states of all engines differ by at most {largest:.1g}."
     )
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"

@@ -1,25 +1,68 @@
-"""Makes and keeps what is measured of a decoder: its random run, our export, and CTranslate2's
-model with the same weights.
+"""Makes and keeps what is measured of a decoder: its random or trained run, our export, and the
+peers' models with the same weights.
 
-Making them needs TensorFlow and happens in a process of its own (`python -m generation.artefacts`).
+Making ours needs TensorFlow and happens in a process of its own (`python -m generation.artefacts`).
 """
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
+from peers import HUGGING_FACE
+from peers.peer import Peer
 from speed import artefacts
 
+from .peers import CTRANSLATE2
 from .sizes import SIZES
 
-_MAKERS = ("benchmarks/generation",)
+_MAKERS = tuple(
+    f"benchmarks/generation/{name}"
+    for name in ("conversions", "huggingface.py", "random_decoder.py", "sizes.py")
+)
 
 
-def make(work: Path, size: str, precisions: Iterable[str], target: str) -> Path:
-    """Makes what is missing of a size and returns its folder."""
-    folder = artefacts.size_folder(work, f"decoder-{size}", _MAKERS)
-    parts = artefacts.both(precisions, target)
-    artefacts.make(folder, parts, size=size, maker="generation.artefacts")
-    return folder
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Maker:
+    """What makes models, and where.
+
+    Attributes:
+        work: Where models are kept.
+        environments: Where the peers' environments are.
+        peers: Whose models are made.
+        target: What our graphs are exported for.
+    """
+
+    work: Path
+    environments: Path
+    peers: Sequence[Peer]
+    target: str = artefacts.FASTEST
+
+    def make(self, size: str, precisions: Sequence[str], run: Path | None = None) -> Path:
+        """Makes what is missing of a size and returns its folder.
+
+        Args:
+            size: The size's name.
+            precisions: Those of the models.
+            run: A trained run that is exported in place of the size's random one.
+
+        Raises:
+            RuntimeError: Something could not be made; messages are on the error stream.
+        """
+        parts = [artefacts.ours(precision, self.target) for precision in precisions]
+        for peer in self.peers:
+            if peer.name == CTRANSLATE2:
+                parts += [artefacts.peers(p) for p in precisions if p in peer.precisions]
+            if peer.converter:
+                parts.append(HUGGING_FACE)
+        if run is None:
+            folder = artefacts.size_folder(self.work, f"decoder-{size}", _MAKERS)
+            artefacts.make(folder, parts, size=size, maker="generation.artefacts")
+        else:
+            folder = artefacts.run_folder(self.work, run)
+            artefacts.make(folder, parts, run=run, maker="generation.artefacts")
+        for peer in self.peers:
+            peer.convert(folder, precisions, self.environments)
+        return folder
 
 
 def _write_run(size: str, directory: Path) -> None:
@@ -29,9 +72,13 @@ def _write_run(size: str, directory: Path) -> None:
 
 
 def _export(loaded: artefacts.Loaded, part: str, directory: Path) -> None:
+    from .huggingface import write_hugging_face
+
     kind, _, precision = part.partition("-")
     if kind == "ctranslate2":
         artefacts.export_peer(loaded, precision, directory)
+    elif kind == HUGGING_FACE:
+        write_hugging_face(*loaded[:2], directory)
     else:
         artefacts.export_ours(loaded, kind, precision, directory)
 

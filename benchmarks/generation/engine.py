@@ -4,8 +4,11 @@ Standard library only: an engine may run in another environment's interpreter.
 """
 
 import abc
+import json
+from pathlib import Path
 from typing import Any
 
+from peers import HUGGING_FACE
 from speed.serving import timed
 
 # A sampled token is one of this many, as in GPT-2's paper.
@@ -23,7 +26,7 @@ class GenerationEngine(abc.ABC):
 
         Args:
             folder: From `artefacts.make`.
-            precision: "float32" or "int8".
+            precision: One of `peers.PRECISIONS`.
         """
 
     @abc.abstractmethod
@@ -45,6 +48,10 @@ class GenerationEngine(abc.ABC):
     def to_ids(self, result: Any) -> list[list[int]]:
         """Returns the new ids for each row of `run`'s result; not timed."""
 
+    def nats(self, rows: list[list[int]]) -> float:
+        """Returns the negative log-probability of all rows' ids, each row behind the start."""
+        raise NotImplementedError(f"{type(self).__name__} tells no probabilities.")
+
     def generate(self, prompts: list[list[int]], length: int, search: str) -> list[list[int]]:
         """Returns the new ids of each prompt's continuation."""
         return self.to_ids(self.run(self.prepare(prompts), length, search))
@@ -58,3 +65,9 @@ class GenerationEngine(abc.ABC):
         """
         prepared = self.prepare(prompts)
         return timed(lambda: self.run(prepared, length, search), times)
+
+
+def start_id(folder: str) -> int:
+    """Returns the id that all prompts begin with, of the model in a folder of `artefacts.make`."""
+    path = Path(folder) / HUGGING_FACE / "config.json"
+    return json.loads(path.read_text(encoding="utf-8"))["bos_token_id"]

@@ -68,7 +68,30 @@ SIZES = {
                 "num_layers": 15,
             },
         ),
-        # For smoke tests: says nothing about speed.
+        # Qwen 2.5's smallest: biases of queries, keys and values alone.
+        DecoderSize(
+            name="qwen",
+            preset="llama-tiny",
+            vocab_size=151_936,
+            fields={
+                "model_dim": 896,
+                "feed_forward_dim": 4864,
+                "num_heads": 14,
+                "num_key_value_heads": 2,
+                "num_layers": 24,
+                "use_bias": True,
+                "attention_output_bias": False,
+                "feed_forward_bias": False,
+                "rotary_base": 1_000_000.0,
+            },
+        ),
+        # For smoke tests: they say nothing about speed.
+        DecoderSize(
+            name="mini-llama",
+            preset="llama-tiny",
+            vocab_size=300,
+            fields={"model_dim": 64, "feed_forward_dim": 96, "num_layers": 2},
+        ),
         DecoderSize(
             name="mini",
             preset="gpt2-tiny",

@@ -1,5 +1,5 @@
-"""The whole measurement of one decoder size: models are made, greedy float32 ids compared, and the
-engines take turns.
+"""The whole measurement of one decoder size: greedy float32 ids are compared, and the engines take
+turns.
 """
 
 import dataclasses
@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from driver import load_all, measure_turns
-from speed import artefacts
 from speed.cells import OURS, SPLIT, check_ids, compare, taking_part
 from speed.processes import Worker
 
-from .artefacts import make
 from .engine import GREEDY
+from .peers import peer_of
 from .sizes import DecoderSize
 
 
@@ -25,7 +24,8 @@ class Cell:
 
     Attributes:
         size: The model.
-        precision: "float32" or "int8".
+        precision: One of `driver.PRECISIONS` or "int4".
+        threads: Threads of each engine.
         search: One of `engine.SEARCHES`.
         prompt: Tokens read before the first new one.
         batch: Prompts at a time.
@@ -34,6 +34,7 @@ class Cell:
 
     size: DecoderSize
     precision: str
+    threads: int
     search: str
     prompt: int
     batch: int
@@ -67,51 +68,63 @@ class Cell:
 
 
 def measure_size(
-    cells: Sequence[Cell],
-    workers: Mapping[str, Worker],
-    work: Path,
-    rounds: int,
-    target: str = artefacts.FASTEST,
+    cells: Sequence[Cell], workers: Mapping[str, Worker], folder: Path, rounds: int
 ) -> Iterator[dict[str, Any]]:
-    """Measures cells of one size.
+    """Measures cells of one size and one number of threads.
 
     Args:
         cells: What to measure; those of a precision stand together.
-        workers: `OURS`, one or more peers, and maybe `SPLIT`.
-        work: Where models are kept.
+        workers: `OURS`, peers by `peer_name`, and maybe `SPLIT`.
+        folder: From `Maker.make`.
         rounds: Turns of each engine.
-        target: What our graphs are exported for.
 
     Yields:
-        For each cell the fields of `measure_cell`, and "float32_equal", the share of prompts with
-        the same greedy ids from ours and the peer in float32.
+        For each cell that a peer has the fields of `measure_cell`, and "float32_equal", the share
+        of prompts with the same greedy ids from ours and from peers in float32.
 
     Raises:
         ValueError: Greedy float32 ids differ; see `check_ids`.
     """
-    folder = make(work, cells[0].size.name, {"float32", *(c.precision for c in cells)}, target)
-    load_all(workers, folder, "float32")
-    peer = next(worker for name, worker in workers.items() if name not in (OURS, SPLIT))
+    exact = having(workers, folder, "float32")
+    load_all(exact, folder, "float32")
     equal: dict[tuple[int, int], float] = {}
     for cell in cells:
         if (cell.prompt, cell.batch) not in equal:
-            exact = dataclasses.replace(cell, precision="float32", search=GREEDY)
-            equal[cell.prompt, cell.batch] = check_greedy(exact, workers[OURS], peer)
+            asked = dataclasses.replace(cell, precision="float32", search=GREEDY)
+            equal[cell.prompt, cell.batch] = check_greedy(asked, exact)
     for precision, group in itertools.groupby(cells, key=lambda cell: cell.precision):
-        load_all(workers, folder, precision)
+        present = having(workers, folder, precision)
+        if present.keys() == {OURS}:
+            continue
+        load_all(present, folder, precision)
         for cell in group:
-            row = measure_cell(cell, workers, rounds)
+            row = measure_cell(cell, present, rounds)
             yield {**row, "float32_equal": equal[cell.prompt, cell.batch]}
 
 
-def check_greedy(cell: Cell, ours: Worker, peer: Worker) -> float:
-    """Returns the share of prompts that both engines continue alike.
+def having(workers: Mapping[str, Worker], folder: Path, precision: str) -> dict[str, Worker]:
+    """Returns ours and the peers that have a folder's model in a precision."""
+
+    def has(name: str) -> bool:
+        return name == OURS or peer_of(name).runs(folder, precision)
+
+    return {name: worker for name, worker in workers.items() if has(name)}
+
+
+def check_greedy(cell: Cell, workers: Mapping[str, Worker]) -> float:
+    """Returns the share of prompts that ours and each peer continue alike, of the one most unlike.
 
     Raises:
         ValueError: It is too small; see `check_ids`.
     """
-    ids = {worker.name: worker.ask("generate", **cell.request) for worker in (ours, peer)}
-    return check_ids(cell.place, ids, cell.length)
+    ids = {worker.name: worker.ask("generate", **cell.request) for worker in workers.values()}
+    ours = workers[OURS].name
+    shares = [
+        check_ids(cell.place, {ours: ids[ours], name: found}, cell.length)
+        for name, found in ids.items()
+        if name != ours
+    ]
+    return min(shares, default=1.0)
 
 
 def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict[str, Any]:
@@ -119,15 +132,19 @@ def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict
 
     Returns:
         Which cell it is; `compare`'s fields in new tokens a second, the prompt's time included;
-        the median "cpu_seconds" of a run by engine.
+        "ratio_processor", the same ratio in processor time, to the peer that needs the least; the
+        median "cpu_seconds" of a run by engine.
     """
     seconds, cpu = measure_turns(taking_part(workers, cell.batch), cell.request, rounds)
+    whole = {name: used for name, used in cpu.items() if name != SPLIT}
     return {
         "size": cell.size.name,
         "precision": cell.precision,
+        "threads": cell.threads,
         "search": cell.search,
         "prompt": cell.prompt,
         "batch": cell.batch,
         **compare(seconds, cell.tokens),
+        "ratio_processor": compare(whole, cell.tokens)["ratio"],
         "cpu_seconds": {name: statistics.median(used) for name, used in cpu.items()},
     }

@@ -4,6 +4,7 @@ export of it, all with the same weights.
 Making them needs TensorFlow and happens in a process of its own (`python -m speed.artefacts`).
 """
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -165,10 +166,12 @@ def make_ordered(write_run: Callable[[str, Path], None], export: Export) -> None
     if order["size"] is not None:
         run = folder / RUN
         if not run.exists():
-            _whole(run, lambda directory: write_run(order["size"], directory))
+            with whole_directory(run) as directory:
+                write_run(order["size"], directory)
     loaded = load_run(run)
     for part in order["parts"]:
-        _whole(folder / part, lambda directory, part=part: export(loaded, part, directory))
+        with whole_directory(folder / part) as directory:
+            export(loaded, part, directory)
 
 
 def export_ours(loaded: Loaded, kind: str, precision: str, directory: Path) -> None:
@@ -218,12 +221,13 @@ def _export(loaded: Loaded, part: str, directory: Path) -> None:
         export_ours(loaded, kind, precision, directory)
 
 
-def _whole(directory: Path, write: Callable[[Path], None]) -> None:
-    """Gives a directory its name only when it is complete."""
+@contextlib.contextmanager
+def whole_directory(directory: Path) -> Iterator[Path]:
+    """Yields where to write a directory, which gets its name only when it is complete."""
     partial = directory.with_name(f"{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.parent.mkdir(parents=True, exist_ok=True)
-    write(partial)
+    yield partial
     partial.rename(directory)
 
 

@@ -63,14 +63,13 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_part_leaves_no_directory(tmp_path: Path) -> None:
-    def fail(directory: Path) -> None:
+    part = tmp_path / "part"
+    with pytest.raises(RuntimeError, match="broken"), artefacts.whole_directory(part) as directory:
         directory.mkdir()
         raise RuntimeError("broken")
-
-    with pytest.raises(RuntimeError, match="broken"):
-        artefacts._whole(tmp_path / "part", fail)
-    assert not (tmp_path / "part").exists()
-    artefacts._whole(tmp_path / "part", Path.mkdir)
+    assert not part.exists()
+    with artefacts.whole_directory(part) as directory:
+        directory.mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["part"]
 
 

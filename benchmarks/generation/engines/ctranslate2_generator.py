@@ -23,7 +23,7 @@ class CTranslate2Engine(GenerationEngine):
         parallel: Parts of a batch that are continued at the same time.
     """
 
-    def __init__(self, threads: int, parallel: int) -> None:
+    def __init__(self, threads: int, parallel: int = 1) -> None:
         self._threads, self._parallel = threads, parallel
 
     def load(self, folder: str, precision: str) -> None:

@@ -1,4 +1,4 @@
-"""Our runtime as its users run it: `OnnxGenerator` with its defaults."""
+"""Our runtime as its users run it: `OnnxGenerator` with its defaults but for threads."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ from speed import artefacts
 from speed.serving import serve
 
 from keras_transformer.runtime.generator import OnnxGenerator
+from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 
 from ..engine import BEAM, BEAMS, GREEDY, SAMPLED, TOP_K, GenerationEngine
 
@@ -19,21 +20,21 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class OurEngine(GenerationEngine):
-    """`OnnxGenerator`; threads as it chooses them.
+    """`OnnxGenerator`.
 
     Args:
         target: Of the artefacts that are measured.
+        threads: Threads of the graphs.
     """
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self, target: str, threads: int) -> None:
+        self._target, self._threads = target, threads
 
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._generator: Any = None
-        self._generator = OnnxGenerator(
-            Path(folder) / artefacts.ours(precision, self._target), max_text_length=None
-        )
+        self._artefact = Path(folder) / artefacts.ours(precision, self._target)
+        self._generator = OnnxGenerator(self._artefact, threads=self._threads, max_text_length=None)
 
     def prepare(self, prompts: list[list[int]]) -> list[list[int]]:
         """Returns the prompts: ids are what it takes."""
@@ -50,6 +51,12 @@ class OurEngine(GenerationEngine):
         """Returns the new ids of each row."""
         return [list(map(int, hypotheses[0].ids)) for hypotheses in result]
 
+    def nats(self, rows: list[list[int]]) -> float:
+        """As the base class says."""
+        with OnnxGenerationEngine(self._artefact, threads=self._threads) as engine:
+            # The last value is that of the end, which peers are not asked for.
+            return -sum(float(row[:-1].sum()) for row in engine.log_probabilities(rows))
+
 
 if __name__ == "__main__":
-    serve(OurEngine(sys.argv[1]))
+    serve(OurEngine(sys.argv[1], int(sys.argv[2])))

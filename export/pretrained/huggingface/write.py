@@ -45,14 +45,14 @@ def check(outgoing: Outgoing) -> None:
     Raises:
         ImportError: The package that writes weights is not installed.
     """
-    architecture = _architecture(outgoing)
+    architecture = architecture_of(outgoing)
     architecture.check(outgoing)
     _save_file()
 
 
 def write(outgoing: Outgoing, directory: Path) -> None:
     """Writes the files of the architecture that the model has."""
-    architecture = _architecture(outgoing)
+    architecture = architecture_of(outgoing)
     config = {
         "architectures": [architecture.form.name],
         **_special_ids(outgoing),
@@ -69,7 +69,12 @@ def write(outgoing: Outgoing, directory: Path) -> None:
         _save_file()(tensors, str(partial), metadata={"format": "pt"})
 
 
-def _architecture(outgoing: Outgoing) -> Architecture:
+def architecture_of(outgoing: Outgoing) -> Architecture:
+    """Returns the architecture that holds a model.
+
+    Raises:
+        ValueError: None does; the message says what the nearest one needs.
+    """
     families = {"encoder": _ENCODERS, "decoder": _DECODERS}
     known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)
     form = form_of(outgoing.config, [one.form for one in known])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from generate import main, parse
 
 
 def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -42,19 +43,26 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--size", "huge"], "must be of gpt2, gpt2-tiny, llama, mini, got 'huge'"),
+        (
+            ["--size", "huge"],
+            "must be of gpt2, gpt2-tiny, llama, qwen, mini-llama, mini, got 'huge'",
+        ),
         (["--search", "beam5"], "must be of greedy, sampled, beam4, got 'beam5'"),
-        (["--search", "none"], "--size, --search and --precision need at least one name each"),
+        (["--search", "none"], "need at least one name each"),
+        (["--peers", "vllm"], "must be of ctranslate2, openvino, ort-genai, llama.cpp, got 'vllm'"),
+        (["--peers", "openvino"], "only ctranslate2 has other searches: give --search greedy"),
+        (["--run", "runs/gpt"], "--run and --text need each other"),
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
     ],
 )
-def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:
-    done = run(benchmarks / "generate.py", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_a_wrong_option_is_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(arguments)
+    assert message in capsys.readouterr().err
 
 
-def test_a_prompt_that_does_not_fit_ends_the_benchmark(benchmarks: Path) -> None:
-    done = run(benchmarks / "generate.py", "--size", "mini", "--prompt", "64")
-    assert done.returncode == 1
-    assert "generate.py: mini has 64 positions" in done.stderr
+def test_a_prompt_that_does_not_fit_ends_the_benchmark() -> None:
+    with pytest.raises(SystemExit, match=r"generate.py: mini has 64 positions"):
+        main(["--size", "mini", "--prompt", "64"])

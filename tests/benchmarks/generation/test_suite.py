@@ -1,17 +1,22 @@
 """The comparison of decoders: cells, the check that stands before it, its arithmetic and table."""
 
 import dataclasses
+import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from generation.engine import SEARCHES, GenerationEngine
-from generation.report import generate_table
+from generation.nats import nats
+from generation.quality import measure_quality
+from generation.report import generate_table, quality_table
 from generation.sizes import SIZES
-from generation.suite import Cell, check_greedy, measure_cell
+from generation.suite import Cell, check_greedy, having, measure_cell
 from speed.cells import SPLIT
 
 MINI = SIZES["mini"]
-CELL = Cell(size=MINI, precision="float32", search="greedy", prompt=5, batch=3, length=4)
+CELL = Cell(size=MINI, precision="float32", threads=1, search="greedy", prompt=5, batch=3, length=4)
 
 
 class Scripted:
@@ -78,10 +83,10 @@ def test_the_ratio_is_that_to_the_faster_peer_and_splitting_stands_beside_it() -
 def test_equal_ids_pass_and_others_are_an_error() -> None:
     ids = [[7] * 4] * 3
     ours, peer = (Scripted(name, generate=ids) for name in ("ours", "it"))
-    assert check_greedy(CELL, ours, peer) == 1
+    assert check_greedy(CELL, {"ours": ours, "it × 1": peer}) == 1
     peer = Scripted("it", generate=[*ids[1:], [8] * 4])
     with pytest.raises(ValueError, match="prompt 5, batch 3, float32: 1 of 3 sentences differ"):
-        check_greedy(CELL, ours, peer)
+        check_greedy(CELL, {"ours": ours, "it × 1": peer})
 
 
 def test_an_engine_generates_and_counts_time() -> None:
@@ -91,10 +96,37 @@ def test_an_engine_generates_and_counts_time() -> None:
     assert found["cpu_seconds"] >= 0
 
 
+def test_processor_time_has_a_best_peer_of_its_own() -> None:
+    busy = Scripted("it", measure={"seconds": 4.0, "cpu_seconds": 100.0})
+    row = measure_cell(CELL, {"ours": timed(2.0), "busy": busy, "it": timed(6.0)}, rounds=1)
+    assert (row["peer_name"], row["ratio"], row["ratio_processor"]) == ("busy", 2, 3)
+
+
+def test_only_peers_that_have_a_precision_take_part() -> None:
+    workers = dict.fromkeys(["ours", "openvino × 1", "ctranslate2 × 1", SPLIT], timed(1.0))
+    assert [*having(workers, Path(), "int8")] == [*workers]
+    assert [*having(workers, Path(), "int4")] == ["ours", "openvino × 1"]
+
+
 def test_a_line_for_each_cell() -> None:
-    row = measure_cell(CELL, {"ours": timed(2.0), "1": timed(6.0), SPLIT: timed(4.0)}, rounds=1)
-    head, _, line = generate_table([{**row, "float32_equal": 1.0}]).splitlines()
+    workers = {"ours": timed(2.0), "ctranslate2 × 2": timed(6.0), SPLIT: timed(4.0)}
+    row = {**measure_cell(CELL, workers, rounds=1), "float32_equal": 1.0}
+    head, _, line = generate_table([row], ["openvino", "ctranslate2"]).splitlines()
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert len(cells) == head.count("|") - 1
-    assert cells[:8] == ["mini", "float32", "greedy", "5", "3", "6.0", "2.0", "1"]
-    assert cells[8:] == ["**3.00**", "3.00–3.00", "2.00", "4, 12", "100.0%"]
+    assert cells[:9] == ["mini", "float32", "1", "greedy", "5", "3", "6.0", "–", "2.0"]
+    assert cells[9:] == ["ctranslate2 × 2", "**3.00**", "3.00–3.00", "3.00", "100.0%", "2.00"]
+
+
+def test_perplexity_is_that_of_a_token() -> None:
+    workers = {"ours": Scripted("ours", load=None, nats=math.log(8.0))}
+    workers["openvino × 1"] = Scripted("it", load=None, nats=math.log(64.0))
+    found = [*measure_quality([[5, 6], [7]], ["int4"], workers, Path())]
+    assert found[0]["perplexity"] == pytest.approx({"ours": 2.0, "openvino": 4.0})
+    line = quality_table(found, ["openvino", "ort-genai"]).splitlines()[-1]
+    assert line == "| int4 | 2.000 | 4.000 | – |"
+
+
+def test_nats_are_those_of_the_softmax() -> None:
+    logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]], np.float32))
+    assert nats(logits, [1, 0]) == pytest.approx(math.log(4 / 3) + math.log(2))

@@ -1,0 +1,50 @@
+"""The engines that decoders are measured on, beside ours."""
+
+from driver import PRECISIONS as FLOATS_AND_BYTES
+from peers.names import library_of
+from peers.peer import Peer
+from speed.cells import SPLIT
+
+PRECISIONS = (*FLOATS_AND_BYTES, "int4")
+CTRANSLATE2, OPENVINO = "ctranslate2", "openvino"
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            name=CTRANSLATE2,
+            engine="generation.engines.ctranslate2_generator",
+            precisions=("float32", "int8"),
+            any_threads=True,
+        ),
+        Peer(
+            name=OPENVINO,
+            engine="generation.engines.openvino_pipeline",
+            precisions=PRECISIONS,
+            packages=("openvino-genai", "optimum-intel", "nncf"),
+            converter="generation.conversions.openvino_model",
+        ),
+        Peer(
+            name="ort-genai",
+            engine="generation.engines.onnxruntime_generator",
+            # Of 16 bits it has none on a CPU.
+            precisions=("float32", "int8", "int4"),
+            packages=("onnxruntime-genai", "torch", "transformers", "onnx", "onnx-ir"),
+            converter="generation.conversions.onnxruntime_genai_model",
+            without=("GPT2LMHeadModel",),
+        ),
+        Peer(
+            name="llama.cpp",
+            engine="generation.engines.llama_cpp_decoder",
+            precisions=PRECISIONS,
+            # Compiled when it is installed.
+            packages=("llama-cpp-python", "gguf", "safetensors"),
+            converter="generation.conversions.llama_cpp_model",
+        ),
+    )
+}
+
+
+def peer_of(name: str) -> Peer:
+    """Returns whose engine has a name of `peer_name`, or `SPLIT`."""
+    return PEERS[CTRANSLATE2 if name == SPLIT else library_of(name)]

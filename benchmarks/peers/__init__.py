@@ -1,0 +1,4 @@
+"""Engines that ours is compared with, and the environments in which they run."""
+
+# The folder of a model's Hugging Face files, which the engines' converters read.
+HUGGING_FACE = "huggingface"
