@@ -28,12 +28,12 @@ from driver import count, figures, items, names, paragraphs, parser_of, publish,
 from generation import report
 from generation.artefacts import Maker
 from generation.engine import GREEDY, SAMPLED, SEARCHES
-from generation.peers import CTRANSLATE2, PEERS, PRECISIONS
+from generation.peers import PEERS, PRECISIONS
 from generation.quality import measure_quality, read_rows
 from generation.sizes import SIZES
 from generation.suite import Cell, measure_size
 from peers.environments import versions
-from peers.names import peer_name
+from peers.names import CTRANSLATE2, peer_name
 from speed.cells import OURS, SPLIT
 from speed.machine import describe_machine
 from speed.processes import Worker

@@ -23,7 +23,7 @@ class EncoderEngine(abc.ABC):
 
         Args:
             folder: From `artefacts.make`.
-            precision: "float32" or "int8".
+            precision: One of `driver.PRECISIONS`.
         """
 
     @abc.abstractmethod

@@ -21,6 +21,7 @@ def encode_table(rows: Sequence[Mapping[str, Any]], libraries: Sequence[str]) ->
     """
     heads = ["model", "precision", "length", "batch", "ours", *libraries, "best peer", "ratio"]
     heads += ["lowest–highest", "CPU seconds: ours, best peer", "deviation: ours, best peer"]
+    heads.append("least cosine: ours, best peer")
     lines = []
     for row in rows:
         best = row["peer_name"]
@@ -30,6 +31,7 @@ def encode_table(rows: Sequence[Mapping[str, Any]], libraries: Sequence[str]) ->
         line.append(f"{row['ratio_low']:.2f}–{row['ratio_high']:.2f}")
         line.append(f"{row['cpu_seconds'][OURS]:.3g}, {row['cpu_seconds'][best]:.3g}")
         line.append(f"{row['deviation'][OURS]:.2%}, {row['deviation'][best]:.2%}")
+        line.append(f"{row['cosine'][OURS]:.4f}, {row['cosine'][best]:.4f}")
         lines.append(line)
     return table(heads, lines)
 
@@ -41,7 +43,8 @@ def notes(rows: Sequence[Mapping[str, Any]]) -> str:
         "Rates are tokens a second, padding not counted; a peer's name says its threads, and the "
         "faster number of threads counts. CPU seconds are those of all threads for the work of "
         "one turn. Deviation is that of the states from the same engine's float32 states, "
-        f"relative to theirs. Float32 states of all engines differ by at most {largest:.1g}."
+        "relative to theirs; the cosine is that of a row's mean state with our float32's. "
+        f"Float32 states of all engines differ by at most {largest:.1g}."
     )
 
 

@@ -1,5 +1,5 @@
-"""The whole measurement of one encoder size: models are made, float32 states compared, and the
-engines take turns on batches of equal and of real lengths.
+"""The whole measurement of one encoder size: float32 states are compared, and the engines take
+turns on batches of equal and of real lengths.
 """
 
 import dataclasses
@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from driver import load_all, measure_turns
-from speed import artefacts
+from peers.peer import having
 from speed.cells import OURS, compare
 from speed.processes import Worker
 
-from .artefacts import make
+from .peers import PEERS
 from .sizes import EncoderSize
 
 # Largest difference of a float32 state.
 TOLERANCE = 1e-3
 _ROWS_COMPARED = 4
+_REAL_ROWS_COMPARED = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,39 +75,45 @@ def measure_size(
     precisions: Sequence[str],
     loads: Sequence[Load],
     workers: Mapping[str, Worker],
-    work: Path,
+    folder: Path,
     rounds: int,
-    target: str = artefacts.FASTEST,
 ) -> Iterator[dict[str, Any]]:
     """Measures all loads in all precisions.
 
     Args:
         size: The model.
-        precisions: "float32", "int8", or both.
+        precisions: Of `driver.PRECISIONS`; those that no peer has are left out.
         loads: What to encode.
-        workers: `OURS` and the peers.
-        work: Where models are kept.
+        workers: `OURS` and the peers by `peer_name`.
+        folder: From `Maker.make`.
         rounds: Turns of each engine.
-        target: What our graphs are exported for.
 
     Yields:
         For each cell `compare`'s fields in tokens a second; "cpu_seconds", those of a round by
         engine; "difference", the largest one of the engines' float32 states; "deviation", of our
-        states and of each peer's from float32, relative to the states' deviation.
+        states and of each peer's from float32, relative to the states' deviation; "cosine", the
+        least one of a row's mean state with that of our float32.
 
     Raises:
         ValueError: Float32 states differ by more than `TOLERANCE`.
     """
-    folder = make(work, size.name, {"float32", *precisions}, target)
-    lengths = sorted({len(row) for load in loads for rows in load.batches for row in rows})
-    rows = size.rows([*lengths[-_ROWS_COMPARED:], *lengths[:_ROWS_COMPARED]])
-    load_all(workers, folder, "float32")
-    exact = {name: states_of(worker, rows) for name, worker in workers.items()}
+    rows = compared_rows(size, loads)
+    present = having(workers, PEERS, folder, "float32")
+    load_all(present, folder, "float32")
+    exact = {name: states_of(worker, rows) for name, worker in present.items()}
     difference = check_states(size.name, exact)
     for precision in precisions:
-        load_all(workers, folder, precision)
-        states = {name: states_of(worker, rows) for name, worker in workers.items()}
-        deviation = {name: _deviation(states[name], exact[name]) for name in workers}
+        present = having(workers, PEERS, folder, precision)
+        if present.keys() == {OURS}:
+            continue
+        load_all(present, folder, precision)
+        states = {name: states_of(worker, rows) for name, worker in present.items()}
+        ends = np.cumsum([len(row) for row in rows])[:-1]
+        quality = {
+            "difference": difference,
+            "deviation": {name: _deviation(found, exact[name]) for name, found in states.items()},
+            "cosine": {name: cosine(found, exact[OURS], ends) for name, found in states.items()},
+        }
         for load in loads:
             yield {
                 "size": size.name,
@@ -114,10 +121,18 @@ def measure_size(
                 "length": load.name,
                 "batch": load.batch,
                 "tokens": load.tokens,
-                "difference": difference,
-                "deviation": deviation,
-                **measure_load(load, workers, rounds),
+                **quality,
+                **measure_load(load, present, rounds),
             }
+
+
+def compared_rows(size: EncoderSize, loads: Sequence[Load]) -> list[list[int]]:
+    """Returns rows on which engines are compared: of a trained run the loads' own, else random."""
+    given = [row for load in loads for rows in load.batches for row in rows]
+    if size.run is not None:
+        return given[:_REAL_ROWS_COMPARED]
+    lengths = sorted({len(row) for row in given})
+    return size.rows([*lengths[-_ROWS_COMPARED:], *lengths[:_ROWS_COMPARED]])
 
 
 def measure_load(load: Load, workers: Mapping[str, Worker], rounds: int) -> dict[str, Any]:
@@ -159,3 +174,16 @@ def check_states(place: str, states: Mapping[str, np.ndarray]) -> float:
 
 def _deviation(states: np.ndarray, exact: np.ndarray) -> float:
     return float(np.sqrt(np.mean((states - exact) ** 2)) / np.std(exact))
+
+
+def cosine(states: np.ndarray, exact: np.ndarray, ends: np.ndarray) -> float:
+    """Returns the least cosine of a row's mean states.
+
+    Args:
+        states: `(tokens, model_dim)`, one row after the other.
+        exact: What they should be.
+        ends: Where rows end, but for the last.
+    """
+    pairs = zip(np.split(states, ends), np.split(exact, ends), strict=True)
+    means = [(found.mean(axis=0), wanted.mean(axis=0)) for found, wanted in pairs]
+    return min(float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in means)

@@ -9,15 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from peers import HUGGING_FACE
+from peers.names import CTRANSLATE2
 from peers.peer import Peer
 from speed import artefacts
 
-from .peers import CTRANSLATE2
 from .sizes import SIZES
 
 _MAKERS = tuple(
-    f"benchmarks/generation/{name}"
-    for name in ("conversions", "huggingface.py", "random_decoder.py", "sizes.py")
+    f"benchmarks/{name}"
+    for name in (
+        "generation/conversions",
+        "generation/random_decoder.py",
+        "generation/sizes.py",
+        "peers/huggingface.py",
+    )
 )
 
 
@@ -72,7 +77,7 @@ def _write_run(size: str, directory: Path) -> None:
 
 
 def _export(loaded: artefacts.Loaded, part: str, directory: Path) -> None:
-    from .huggingface import write_hugging_face
+    from peers.huggingface import write_hugging_face
 
     kind, _, precision = part.partition("-")
     if kind == "ctranslate2":

@@ -1,12 +1,10 @@
 """The engines that decoders are measured on, beside ours."""
 
 from driver import PRECISIONS as FLOATS_AND_BYTES
-from peers.names import library_of
+from peers.names import CTRANSLATE2
 from peers.peer import Peer
-from speed.cells import SPLIT
 
 PRECISIONS = (*FLOATS_AND_BYTES, "int4")
-CTRANSLATE2, OPENVINO = "ctranslate2", "openvino"
 
 PEERS = {
     peer.name: peer
@@ -18,7 +16,7 @@ PEERS = {
             any_threads=True,
         ),
         Peer(
-            name=OPENVINO,
+            name="openvino",
             engine="generation.engines.openvino_pipeline",
             precisions=PRECISIONS,
             packages=("openvino-genai", "optimum-intel", "nncf"),
@@ -43,8 +41,3 @@ PEERS = {
         ),
     )
 }
-
-
-def peer_of(name: str) -> Peer:
-    """Returns whose engine has a name of `peer_name`, or `SPLIT`."""
-    return PEERS[CTRANSLATE2 if name == SPLIT else library_of(name)]

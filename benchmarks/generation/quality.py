@@ -7,13 +7,14 @@ from typing import Any
 
 from driver import load_all
 from peers.names import library_of
+from peers.peer import having
 from speed.cells import OURS
 from speed.processes import Worker
 from speed.text_lengths import read_sentences
 
 from keras_transformer.runs.run_directory import RunDirectory
 
-from .suite import having
+from .peers import PEERS
 
 
 def read_rows(run: Path, path: Path, most: int) -> list[list[int]]:
@@ -41,7 +42,7 @@ def measure_quality(
     """
     tokens = sum(map(len, rows))
     for precision in precisions:
-        present = having(workers, folder, precision)
+        present = having(workers, PEERS, folder, precision)
         load_all(present, folder, precision)
         nats = {name: worker.ask("nats", rows=rows) for name, worker in present.items()}
         yield {

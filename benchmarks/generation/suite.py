@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from driver import load_all, measure_turns
+from peers.peer import having
 from speed.cells import OURS, SPLIT, check_ids, compare, taking_part
 from speed.processes import Worker
 
 from .engine import GREEDY
-from .peers import peer_of
+from .peers import PEERS
 from .sizes import DecoderSize
 
 
@@ -85,7 +86,7 @@ def measure_size(
     Raises:
         ValueError: Greedy float32 ids differ; see `check_ids`.
     """
-    exact = having(workers, folder, "float32")
+    exact = having(workers, PEERS, folder, "float32")
     load_all(exact, folder, "float32")
     equal: dict[tuple[int, int], float] = {}
     for cell in cells:
@@ -93,22 +94,13 @@ def measure_size(
             asked = dataclasses.replace(cell, precision="float32", search=GREEDY)
             equal[cell.prompt, cell.batch] = check_greedy(asked, exact)
     for precision, group in itertools.groupby(cells, key=lambda cell: cell.precision):
-        present = having(workers, folder, precision)
+        present = having(workers, PEERS, folder, precision)
         if present.keys() == {OURS}:
             continue
         load_all(present, folder, precision)
         for cell in group:
             row = measure_cell(cell, present, rounds)
             yield {**row, "float32_equal": equal[cell.prompt, cell.batch]}
-
-
-def having(workers: Mapping[str, Worker], folder: Path, precision: str) -> dict[str, Worker]:
-    """Returns ours and the peers that have a folder's model in a precision."""
-
-    def has(name: str) -> bool:
-        return name == OURS or peer_of(name).runs(folder, precision)
-
-    return {name: worker for name, worker in workers.items() if has(name)}
 
 
 def check_greedy(cell: Cell, workers: Mapping[str, Worker]) -> float:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from speed.cells import SPLIT
 
+CTRANSLATE2 = "ctranslate2"
+
 
 def peer_name(library: str, threads: int) -> str:
     """Names an engine with some threads."""
@@ -11,8 +13,8 @@ def peer_name(library: str, threads: int) -> str:
 
 
 def library_of(name: str) -> str:
-    """Returns whose engine a name of `peer_name` names; for CTranslate2's `SPLIT` that itself."""
-    return name if name == SPLIT else name.rpartition(" × ")[0]
+    """Returns whose engine a name of `peer_name` names; `SPLIT` is CTranslate2's."""
+    return CTRANSLATE2 if name == SPLIT else name.rpartition(" × ")[0]
 
 
 def fastest(rates: Mapping[str, float], library: str) -> float | None:

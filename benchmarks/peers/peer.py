@@ -4,13 +4,15 @@ import dataclasses
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from speed.artefacts import environment, whole_directory
+from speed.processes import Worker
 
 from . import HUGGING_FACE
 from .environments import python_of
+from .names import library_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,25 @@ class Peer:
     def model(self, folder: Path, precision: str) -> Path:
         """Names its model in a folder of artefacts."""
         return folder / f"{self.name}-{precision}"
+
+
+def having(
+    workers: Mapping[str, Worker], peers: Mapping[str, Peer], folder: Path, precision: str
+) -> dict[str, Worker]:
+    """Returns ours, and the peers that have a folder's model in a precision.
+
+    Args:
+        workers: By `peer_name`; those of no peer always take part.
+        peers: By library.
+        folder: Of artefacts.
+        precision: The precision.
+    """
+
+    def has(name: str) -> bool:
+        peer = peers.get(library_of(name))
+        return peer is None or peer.runs(folder, precision)
+
+    return {name: worker for name, worker in workers.items() if has(name)}
 
 
 def architecture(folder: Path) -> str:

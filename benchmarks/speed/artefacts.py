@@ -43,6 +43,9 @@ _MAKERS = (
 )
 _PACKAGES = ("ctranslate2", "keras", "onnx", "onnxruntime", "tensorflow", "tf2onnx")
 
+# Engines write what they wish to tell of themselves to nobody, and ask no hub for models.
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "ORT_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
+
 # What `load_run` returns: a model, its tokenizer of sources and that of targets.
 Loaded = tuple[Any, Any, Any]
 Export = Callable[[Loaded, str, Path], None]
@@ -132,7 +135,7 @@ def make(
 def environment() -> dict[str, str]:
     """Returns the environment of a child process that imports this package."""
     paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
+    quiet = {**_QUIET, **os.environ}
     return {**quiet, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
 
 

@@ -1,4 +1,4 @@
-"""Our runtime as its users run it: `OnnxEncoder` with its defaults."""
+"""Our runtime as its users run it: `OnnxEncoder` with its defaults but for threads."""
 
 import sys
 from pathlib import Path
@@ -13,20 +13,23 @@ from ..engine import EncoderEngine, Rows
 
 
 class OurEngine(EncoderEngine):
-    """`OnnxEncoder`; threads as it chooses them.
+    """`OnnxEncoder`.
 
     Args:
         target: Of the artefacts that are measured.
+        threads: Threads of the graphs.
     """
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self, target: str, threads: int) -> None:
+        self._target, self._threads = target, threads
 
     def load(self, folder: str, precision: str) -> None:
         """Opens our artefact; the one before is freed first."""
         self._encoder: Any = None
         self._encoder = OnnxEncoder(
-            Path(folder) / artefacts.ours(precision, self._target), max_text_length=None
+            Path(folder) / artefacts.ours(precision, self._target),
+            threads=self._threads,
+            max_text_length=None,
         )
 
     def prepare(self, rows: Rows) -> Rows:
@@ -43,4 +46,4 @@ class OurEngine(EncoderEngine):
 
 
 if __name__ == "__main__":
-    serve(OurEngine(sys.argv[1]))
+    serve(OurEngine(sys.argv[1], int(sys.argv[2])))

@@ -3,7 +3,6 @@
 Runs in an environment of its own, which has llama_cpp but not our package.
 """
 
-import ctypes
 import dataclasses
 import sys
 from pathlib import Path
@@ -16,7 +15,8 @@ from speed.serving import serve
 from ..engine import GenerationEngine, start_id
 from ..nats import nats
 
-_FLOAT32 = 0  # Of `ggml_type`.
+# Of `ggml_type` and `ggml_log_level`.
+_FLOAT32, _ERROR = 0, 4
 
 
 @dataclasses.dataclass
@@ -34,6 +34,13 @@ class Prompts:
     batch: Any
 
 
+@llama_cpp.llama_log_callback
+def _tell(level: int, text: bytes, _: Any) -> None:
+    """Passes on errors alone: llama.cpp tells of every layer."""
+    if level == _ERROR:
+        sys.stderr.write(text.decode())
+
+
 class LlamaCppEngine(GenerationEngine):
     """`llama_decode`: all rows of a step together, and the most probable token of each.
 
@@ -45,6 +52,7 @@ class LlamaCppEngine(GenerationEngine):
         self._threads = threads
         self._model: Any = None
         self._opened: Prompts | None = None
+        llama_cpp.llama_log_set(_tell, None)
         llama_cpp.llama_backend_init()
 
     def load(self, folder: str, precision: str) -> None:
@@ -140,7 +148,7 @@ def _batch(ids: np.ndarray, before: int) -> Any:
     logits[:] = 0
     logits[length - 1 :: length] = 1
     for place in range(ids.size):
-        batch.seq_id[place][0] = ctypes.c_int32(place // length).value
+        batch.seq_id[place][0] = place // length
     return batch
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from encode import parse
 
 PEERS = "CTranslate2,onnxruntime" if importlib.util.find_spec("sympy") else "CTranslate2"
 
@@ -49,13 +50,17 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--size", "huge"], "must be of bert-base, bert-tiny, mini, got 'huge'"),
+        (["--size", "huge"], "must be of bert-base, bert-tiny, minilm, modernbert, mini, got"),
         (["--size", "none"], "--size and --precision need at least one name each"),
         (["--length", "0"], "must be a whole number above 0, got '0'"),
         (["--peers", "none"], "nothing to compare with"),
+        (["--peers", "openvino,vllm"], "openvino, sentence-transformers, got 'vllm'"),
+        (["--run", "runs/minilm"], "--run needs --sentences"),
     ],
 )
-def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:
-    done = run(benchmarks / "encode.py", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_a_wrong_option_is_named(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(arguments)
+    assert message in capsys.readouterr().err

@@ -18,6 +18,7 @@ ROW: dict[str, Any] = {
     "ratio_high": 2.125,
     "cpu_seconds": {"ours": 0.5, "CTranslate2 × 2": 1.25},
     "deviation": {"ours": 0.01, "CTranslate2 × 2": 0.0225},
+    "cosine": {"ours": 0.9995, "CTranslate2 × 2": 0.99},
     "difference": 4e-5,
 }
 
@@ -29,7 +30,7 @@ def test_a_line_for_each_cell() -> None:
     assert len(cells) == head.count("|") - 1
     assert cells[:5] == ["bert-base", "int8", "128", "8", "2,469"]
     assert cells[5:9] == ["1,234", "900", "–", "CTranslate2 × 2"]
-    assert cells[9:] == ["**2.00**", "1.90–2.12", "0.5, 1.25", "1.00%, 2.25%"]
+    assert cells[9:] == ["**2.00**", "1.90–2.12", "0.5, 1.25", "1.00%, 2.25%", "0.9995, 0.9900"]
 
 
 def test_the_largest_difference_is_named() -> None:

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 from encoding.engine import EncoderEngine, padded
 from encoding.real_lengths import real_rows
-from encoding.sizes import SIZES
-from encoding.suite import check_states, even_loads, measure_load, real_loads
+from encoding.sizes import SIZES, EncoderSize
+from encoding.suite import (
+    check_states,
+    compared_rows,
+    cosine,
+    even_loads,
+    measure_load,
+    real_loads,
+)
 
 MINI = SIZES["mini"]
 
@@ -107,6 +114,20 @@ def test_other_float32_states_are_an_error(wrong: float) -> None:
     ours = np.zeros((3, 2))
     with pytest.raises(ValueError, match="mini: float32 states of A differ from ours"):
         check_states("mini", {"ours": ours, "A": ours + wrong})
+
+
+def test_the_row_that_is_most_unlike_counts() -> None:
+    exact = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    found = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert cosine(exact, exact, np.array([2])) == pytest.approx(1)
+    assert cosine(found, exact, np.array([2])) == pytest.approx(2**-0.5)
+
+
+def test_a_trained_run_is_compared_on_its_own_texts(tmp_path: Path) -> None:
+    rows = [[2, 9, 3], [2, 8, 7, 3]]
+    trained = EncoderSize(name="run", preset="bert-tiny", run=tmp_path)
+    assert compared_rows(trained, real_loads(rows, [1])) == rows
+    assert [len(row) for row in compared_rows(MINI, real_loads(rows, [1]))] == [3, 4, 3, 4]
 
 
 def test_an_engine_saves_the_states_of_real_tokens_only(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from generation.conversions.gguf_file import write_gguf
 from generation.engine import start_id
-from generation.huggingface import write_hugging_face
 from generation.sizes import SIZES
+from peers.huggingface import write_hugging_face
 from safetensors.numpy import load_file, save_file
 
 from keras_transformer.models.decoder_only import build_decoder

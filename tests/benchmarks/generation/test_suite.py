@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from generation.engine import SEARCHES, GenerationEngine
 from generation.nats import nats
+from generation.peers import PEERS
 from generation.quality import measure_quality
 from generation.report import generate_table, quality_table
 from generation.sizes import SIZES
-from generation.suite import Cell, check_greedy, having, measure_cell
+from generation.suite import Cell, check_greedy, measure_cell
+from peers.peer import having
 from speed.cells import SPLIT
 
 MINI = SIZES["mini"]
@@ -104,8 +106,8 @@ def test_processor_time_has_a_best_peer_of_its_own() -> None:
 
 def test_only_peers_that_have_a_precision_take_part() -> None:
     workers = dict.fromkeys(["ours", "openvino × 1", "ctranslate2 × 1", SPLIT], timed(1.0))
-    assert [*having(workers, Path(), "int8")] == [*workers]
-    assert [*having(workers, Path(), "int4")] == ["ours", "openvino × 1"]
+    assert [*having(workers, PEERS, Path(), "int8")] == [*workers]
+    assert [*having(workers, PEERS, Path(), "int4")] == ["ours", "openvino × 1"]
 
 
 def test_a_line_for_each_cell() -> None:

@@ -1,4 +1,4 @@
-"""Writes a decoder as a directory that other engines' converters read: Hugging Face's config and
+"""Writes a model as a directory that other engines' converters read: Hugging Face's config and
 weights, and the vocabulary where its architecture can have a SentencePiece.
 """
 
@@ -17,7 +17,7 @@ def write_hugging_face(model: Any, tokenizer: Any, directory: Path) -> None:
     """Writes `config.json`, `model.safetensors` and maybe a tokenizer's files.
 
     Args:
-        model: A decoder in float32.
+        model: A decoder or an encoder in float32.
         tokenizer: Its tokenizer.
         directory: A new directory.
 

@@ -1,0 +1,1 @@
+"""Converters of Hugging Face's directories into other engines' models, each in its environment."""
