@@ -29,6 +29,7 @@ _MODERNBERT = {
     "max_positions": None,
     "num_token_types": 0,
     "pooler": False,
+    "head_transform": True,
     "block_pattern": (_GLOBAL, _LOCAL, _LOCAL),
 }
 
