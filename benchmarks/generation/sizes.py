@@ -90,7 +90,13 @@ SIZES = {
             name="mini-llama",
             preset="llama-tiny",
             vocab_size=300,
-            fields={"model_dim": 64, "feed_forward_dim": 96, "num_layers": 2},
+            fields={
+                "model_dim": 128,
+                "feed_forward_dim": 96,
+                "num_heads": 2,
+                "num_key_value_heads": 1,
+                "num_layers": 2,
+            },
         ),
         DecoderSize(
             name="mini",
