@@ -54,18 +54,21 @@ def pytest_collection_finish() -> None:
 def _trace_quickly() -> None:
     """Leaves out what takes 4 tenths of the time of tests that trace: optimizing graphs, which then
     run on few tokens, keeping where each of their nodes was written, for messages of errors,
-    looking anew through what makes a tensor, before Python 3.12, at each check for one, and looking
-    for variables of operators that are given none.
+    looking anew through what makes a tensor, before Python 3.12, at each check for one, looking
+    for variables of operators that are given none, and making a layer for each part of a model that
+    is saved or loaded, to skip its attributes: Keras keeps them, and looks for them elsewhere.
 
     Processes that tests start have all of them.
     """
     import tensorflow as tf
+    from keras.src.saving import saving_lib
     from tensorflow.python.framework import auto_control_deps, ops
 
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     # There is no setting for any of these.
     typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)  # type: ignore
     ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
+    saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
     resources = auto_control_deps._get_resource_inputs
     auto_control_deps._get_resource_inputs = lambda op: (
         resources(op) if any(one.dtype == tf.resource for one in op.inputs) else ()

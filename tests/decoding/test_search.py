@@ -306,7 +306,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(
     )
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.exhaustive), 3])
 def test_long_outputs_go_through_growing_buffers(beam_size: int, naive_search) -> None:
     """Past 32 and past 64 tokens, with the ends of sentences spread over all the stages."""
     length = 2 * FIRST_STAGE + 11
@@ -404,7 +404,24 @@ def test_samples_without_random_numbers_are_refused() -> None:
         search(steps, 1, SearchOptions(sample=True, max_length=3))
 
 
-def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"no_repeat_ngram_size": 2}],
+        pytest.param(
+            [
+                {"repetition_penalty": 2.0},
+                {"banned_sequences": [[4, 5]]},
+                {"min_length": 1},
+                {"forced_tokens": [[1, 4]]},
+            ],
+            marks=pytest.mark.exhaustive,
+        ),
+    ],
+)
+def test_options_that_are_not_used_leave_nothing_in_the_graph(
+    options: list[dict[str, Any]],
+) -> None:
     table = random_table(0, 1, 4, 7)
 
     def operators(**options: Any) -> list[str]:
@@ -416,13 +433,7 @@ def test_options_that_are_not_used_leave_nothing_in_the_graph() -> None:
 
     plain = operators()
     assert "TensorScatterUpdate" not in plain
-    for option in (
-        {"repetition_penalty": 2.0},
-        {"no_repeat_ngram_size": 2},
-        {"banned_sequences": [[4, 5]]},
-        {"min_length": 1},
-        {"forced_tokens": [[1, 4]]},
-    ):
+    for option in options:
         assert len(operators(**option)) > len(plain)
     # A banned token is one more place in a mask that is there anyway.
     assert len(operators(banned_sequences=[[4]])) == len(plain)

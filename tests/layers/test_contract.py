@@ -264,16 +264,12 @@ HALVES = {"mixed_bfloat16": "bfloat16", "mixed_float16": "float16"}
 
 every_layer = pytest.mark.parametrize("name", ARGUMENTS)
 # Of the forms of a stack the one whose blocks differ and the recurrent one; blocks are their parts.
-typical_layers = pytest.mark.parametrize(
-    "name",
-    some(
-        ARGUMENTS,
-        *(name for name in ARGUMENTS if not name.startswith(("Encoder", "Decoder"))),
-        "Encoder of several blocks",
-        "Decoder in a pattern",
-        "Decoder recurrent",
-    ),
-)
+TYPICAL = [
+    *(name for name in ARGUMENTS if not name.startswith(("Encoder", "Decoder"))),
+    "Decoder in a pattern",
+    "Decoder recurrent",
+]
+typical_layers = pytest.mark.parametrize("name", some(ARGUMENTS, *TYPICAL))
 
 
 def make(name: str, /, **more: Any) -> keras.layers.Layer:
@@ -374,7 +370,16 @@ def test_saved_inside_a_functional_model(name: str, tmp_path, randomize) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "policy"), sampled([(name, policy) for name in ARGUMENTS for policy in HALVES])
+    ("name", "policy"),
+    [
+        *sampled([(name, policy) for name in TYPICAL for policy in HALVES]),
+        *(
+            pytest.param(name, policy, marks=pytest.mark.exhaustive)
+            for name in ARGUMENTS
+            if name not in TYPICAL
+            for policy in HALVES
+        ),
+    ],
 )
 def test_computes_in_its_policy_and_stores_float32(name: str, policy: str) -> None:
     layer, compute_dtype = make(name, dtype=policy), HALVES[policy]
@@ -396,7 +401,7 @@ def test_mixed_precision_stays_close_to_float32(name: str, randomize: Callable[.
     np.testing.assert_allclose(tf.cast(low(**given), "float32"), layer(**given), atol=0.15)
 
 
-@every_layer
+@typical_layers
 def test_computed_shape_is_the_real_one(name: str) -> None:
     layer, given = called(name), inputs(name)
     outputs = layer(**given)
@@ -404,7 +409,7 @@ def test_computed_shape_is_the_real_one(name: str) -> None:
     assert tuple(layer.compute_output_shape(first.shape)) == tuple(outputs.shape)
 
 
-@every_layer
+@typical_layers
 def test_symbolic_shape_and_dtype_are_the_real_ones(name: str) -> None:
     layer = make(name, dtype="mixed_bfloat16")
     outputs = layer(**symbolic(name))
@@ -436,7 +441,7 @@ def test_lengths_may_change_from_call_to_call(name: str) -> None:
     assert len(traces) == 1
 
 
-@every_layer
+@typical_layers
 def test_every_weight_gets_a_finite_gradient(name: str) -> None:
     layer, given = called(name), inputs(name)
     with tf.GradientTape() as tape:

@@ -249,6 +249,8 @@ PLAIN = [EVERY[0], EVERY[len(TRANSFORMERS)], EVERY[-len(DECODERS)]]
 FEW = [*PLAIN, EVERY[5], EVERY[len(TRANSFORMERS) + len(ENCODERS) - 1], EVERY[-1]]
 # Every second, in which nearly every option occurs.
 TYPICAL = [EVERY[0], *EVERY[1 : len(TRANSFORMERS) : 2], *EVERY[len(TRANSFORMERS) :: 2], EVERY[-1]]
+# Of these, half: for tests that trace a graph.
+TRACED = TYPICAL[::2]
 HEADS = [
     EVERY[0],
     *families(EncoderConfig, [f for f in ENCODERS if f.keys() <= {"head", "labels"}]),
@@ -264,9 +266,21 @@ def transformer_fields(request: pytest.FixtureRequest) -> dict[str, Any]:
     return request.param
 
 
+@pytest.fixture(scope="session", params=some(TRANSFORMERS, *TRANSFORMERS[1::4]), ids=str)
+def traced_fields(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """As `transformer_fields`, fewer by default."""
+    return request.param
+
+
 @pytest.fixture(scope="session", params=some(EVERY, *TYPICAL), ids=lambda family: family.name)
 def family(request: pytest.FixtureRequest) -> Family:
     """Each family in each of its variants, in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=some(EVERY, *TRACED), ids=lambda family: family.name)
+def traced_family(request: pytest.FixtureRequest) -> Family:
+    """As `family`, fewer by default."""
     return request.param
 
 

@@ -15,6 +15,7 @@ from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import build_encoder
+from tools.covering import some
 
 PAIRS = [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18]), ([8, 3], [2, 3, 5])]
 # What a user's process does.
@@ -64,8 +65,11 @@ def test_a_quantized_model_is_loaded_in_another_process(
 
 @pytest.mark.parametrize(
     "options",
-    [{"mode": "int4"}, {"mode": "float8"}, {"config": WEIGHTS_ALONE}],
-    ids=["int4", "float8", "weights alone"],
+    [
+        pytest.param({"mode": "int4"}, id="int4"),
+        pytest.param({"mode": "float8"}, marks=pytest.mark.exhaustive, id="float8"),
+        pytest.param({"config": WEIGHTS_ALONE}, marks=pytest.mark.exhaustive, id="weights alone"),
+    ],
 )
 def test_it_is_loaded_as_it_was_quantized(
     options: dict[str, Any], few_families, randomize, tmp_path: Path
@@ -83,6 +87,7 @@ def test_it_is_loaded_as_it_was_quantized(
     np.testing.assert_array_equal(flat(same, inputs), flat(model, inputs))
 
 
+@pytest.mark.exhaustive
 def test_layers_that_a_filter_leaves_out_stay_floats(few_families, tmp_path: Path) -> None:
     model = few_families[0].build()
     model.quantize("int8", filters="query")
@@ -92,6 +97,7 @@ def test_layers_that_a_filter_leaves_out_stay_floats(few_families, tmp_path: Pat
         assert integers and all(path.endswith("query/kernel") for path in integers)
 
 
+@pytest.mark.exhaustive
 def test_mixed_precision_stays_after_loading(few_families, tmp_path: Path) -> None:
     family = few_families[1]
     model = family.build("mixed_bfloat16")
@@ -112,7 +118,7 @@ OTHER_TOKENS = {
 }
 
 
-@pytest.mark.parametrize("kind", OTHER_TOKENS)
+@pytest.mark.parametrize("kind", some(OTHER_TOKENS, "clusters"))
 def test_tokens_of_other_kinds_are_in_mixed_precision_as_they_were_saved(
     kind: str, randomize, tmp_path: Path
 ) -> None:
@@ -148,7 +154,7 @@ def test_frozen_parts_stay_frozen_and_the_optimizer_goes_on(few_families, tmp_pa
     model, inputs = family.build(), family.inputs(PAIRS)
     model.encoder_stack.trainable = model.source_embeddings.trainable = False
     model.encoder_stack.blocks[-1].trainable = True
-    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=False)
+    model.compile(keras.optimizers.Adam(0.01), "mse", run_eagerly=True)
     labels = np.zeros(model(inputs).shape)
     model.fit(inputs, labels, verbose=0)
     model.save(tmp_path / "model.keras")
@@ -178,7 +184,7 @@ def test_a_frozen_part_that_the_model_has_not_is_named(few_families) -> None:
         type(model).from_config(config)
 
 
-@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("place", [pytest.param(0, marks=pytest.mark.exhaustive), 2])
 def test_a_clone_that_would_untie_the_head_is_refused(place: int, few_families) -> None:
     model = few_families[place].build()
     with pytest.raises(ValueError, match=r"'head' is tied .*type\(model\).from_config"):

@@ -79,7 +79,7 @@ SIZES = {"vocab_size": 24, "model_dim": 12, "feed_forward_dim": 20, "num_heads":
 def model(request: pytest.FixtureRequest, random_model: Any, randomize: Any) -> Any:
     """A random model of each family, without dropout."""
     if request.param == "transformer":
-        return random_model(dropout=0.0)
+        return random_model(dropout=0.0, num_encoder_layers=1, num_decoder_layers=1)
     plain: dict[str, Any] = {**SIZES, "dropout": 0.0, "attention_dropout": 0.0}
     if request.param == "encoder":
         distances = {"head": "masked_lm", "relative_sinusoids": True}

@@ -143,11 +143,9 @@ def test_probabilities_sum_to_one_in_float32(random_model) -> None:
 
 # One beam: greedy searches are compared with full passes in decoding/.
 @pytest.mark.parametrize("beams", [pytest.param(1, marks=pytest.mark.exhaustive), 3])
-def test_cached_steps_equal_the_full_pass(
-    transformer_fields: dict, beams: int, random_model
-) -> None:
+def test_cached_steps_equal_the_full_pass(traced_fields: dict, beams: int, random_model) -> None:
     """Rows of beams share the source's keys; every row has a target of its own."""
-    model = random_model(**transformer_fields)
+    model = random_model(**traced_fields)
     source = np.array(SOURCE, np.int32)
     target = np.random.default_rng(0).integers(4, 19, (3 * beams, 5)).astype(np.int32)
     whole = logits_of(model, np.repeat(source, beams, axis=0), target)

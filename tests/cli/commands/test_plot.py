@@ -11,7 +11,6 @@ import pytest
 from few_updates import without_graphs
 
 from keras_transformer.cli.commands.plot import KINDS, build_parser
-from tools.covering import sampled
 
 PARTS = {"curves": ["runs/a"], "attention": ["runs/a", "--source", "x"], "vectors": ["v.txt"]}
 PARTS["alignment"] = PARTS["attention"]
@@ -91,7 +90,13 @@ def test_curves_of_two_runs(run_cli, run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "target"),
-    sampled([(kind, target) for kind in ("attention", "alignment") for target in ("", "ba")]),
+    [
+        *((kind, "ba") for kind in ("attention", "alignment")),
+        *(
+            pytest.param(kind, "", marks=pytest.mark.exhaustive)
+            for kind in ("attention", "alignment")
+        ),
+    ],
 )
 def test_attention_of_a_sentence_pair(
     run_cli, run: Path, tmp_path: Path, kind: str, target: str
@@ -168,7 +173,7 @@ def test_pictures_that_need_no_run(run_cli, tmp_path: Path, kind: str) -> None:
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("own", [pytest.param(True, marks=pytest.mark.exhaustive), False])
 def test_a_corpus_with_the_vocabulary_of_a_run_or_its_own(
     run_cli, run: Path, tmp_path: Path, own: bool
 ) -> None:

@@ -5,6 +5,8 @@ import yaml
 
 from keras_transformer.runs.run_directory import RunDirectory
 
+pytestmark = pytest.mark.usefixtures("few_updates")
+
 WORDS = ["red", "green", "blue", "small", "large", "old", "new", "dog", "cat", "house"]
 
 

@@ -144,16 +144,29 @@ def test_generate_ids_gives_the_new_ids(
         assert found["log_probability"][row] == pytest.approx(best.log_probability, abs=1e-4)
 
 
+def test_xla_compiles_generate_ids(
+    serve_decoder: Callable[..., Any], tokenizer: Tokenizer, pad: Callable[..., Any]
+) -> None:
+    served = serve_decoder("ids")
+    ids = pad(tokenizer.encode(PROMPTS))
+    loaded = tf.saved_model.load(str(served.path))
+    generate = loaded.signatures["generate_ids"]
+    compiled = tf.function(lambda rows: generate(prompt_ids=rows), jit_compile=True)
+    found, wanted = compiled(tf.constant(ids)), served.run("generate_ids", prompt_ids=ids)
+    np.testing.assert_array_equal(found["ids"], wanted["ids"])
+    np.testing.assert_allclose(found["score"], wanted["score"], atol=1e-4)
+
+
 def test_each_row_has_its_own_options(serve_decoder: Callable[..., Any]) -> None:
     served = serve_decoder("text")
-    lengths, penalties = [1, 3, 6, 99], [0.0, 0.6, 2.0, -1.0]
+    prompts, lengths, penalties = PROMPTS[:2], [3, 99], [2.0, -1.0]
     found = served.run(
         "generate_with_options",
-        prompt=PROMPTS,
+        prompt=prompts,
         max_length=np.array(lengths, np.int32),
         length_penalty=np.array(penalties, np.float32),
     )
-    for row, (prompt, length, penalty) in enumerate(zip(PROMPTS, lengths, penalties, strict=True)):
+    for row, (prompt, length, penalty) in enumerate(zip(prompts, lengths, penalties, strict=True)):
         own = {"max_length": min(length, 6), "length_penalty": max(penalty, 0.0)}
         [[best, *_]] = served.generator.generate_n_best([prompt], **{**served.search, **own})
         assert found["text"][row].decode() == best.text

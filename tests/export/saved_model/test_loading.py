@@ -78,6 +78,7 @@ print((found, known))
 """
 
 
+@pytest.mark.exhaustive
 def test_ids_need_tensorflow_only_and_text_tensorflow_text(
     ids_served: Any, text_served: Any, texts: list[str]
 ) -> None:
@@ -96,6 +97,7 @@ def test_ids_need_tensorflow_only_and_text_tensorflow_text(
     assert known == [[], ["tensorflow_text"]]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name", [pytest.param("text_served", marks=pytest.mark.exhaustive), "ids_served"]
 )

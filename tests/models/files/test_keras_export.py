@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tools.covering import sampled
-
 # The second batch has other sizes.
 BATCHES = [
     [([2, 5, 9, 6, 3], [2, 7, 4, 11]), ([2, 17, 3], [2, 18])],
@@ -61,6 +59,8 @@ FORMATS = {
     "litert": ("model.tflite", run_litert),
 }
 # TensorFlow still has its own interpreter, and says on each use where the other one is.
+# A translation takes longest.
+QUICK = (("tf_saved_model", 2), ("onnx", 1), ("litert", 2))
 ignores_interpreter = pytest.mark.filterwarnings(
     r"ignore:[\s\S]*tf.lite.Interpreter is deprecated:UserWarning"
 )
@@ -76,7 +76,13 @@ def check(family: Any, model: Any, path: Path, run: Callable[[Path], Run], atol:
 
 
 @ignores_interpreter
-@pytest.mark.parametrize(("format", "kind"), sampled(list(itertools.product(FORMATS, range(3)))))
+@pytest.mark.parametrize(
+    ("format", "kind"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.exhaustive)
+        for case in itertools.product(FORMATS, range(3))
+    ],
+)
 def test_a_file_computes_what_the_model_does(
     format: str, kind: int, few_families, random_of, tmp_path: Path
 ) -> None:
@@ -88,6 +94,7 @@ def test_a_file_computes_what_the_model_does(
     check(family, model, tmp_path / name, run, 2e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("format", "kind"),
     [
@@ -107,6 +114,7 @@ def test_a_file_of_a_quantized_model_too(
     check(family, model, tmp_path / name, run, 0.05)
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_an_adapted_model_has_its_products(few_families, randomize, tmp_path) -> None:
     family = few_families[1]
     model = randomize(family.build())

@@ -73,6 +73,7 @@ def test_two_vocabularies_stay_two(tokenizer: Tokenizer, tmp_path: Path) -> None
     assert (source.model, target.model) == (tokenizer.model, other.model)
 
 
+@pytest.mark.exhaustive
 def test_commands_take_it_as_a_run(
     tokenizer: Tokenizer, tmp_path: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +100,7 @@ def test_weights_may_be_new_ones_and_dtypes_others(tmp_path: Path) -> None:
 def test_it_has_neither_optimizer_nor_factors(tmp_path: Path) -> None:
     model = build_model(ENCODER)
     model.enable_lora(2)
-    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.compile(keras.optimizers.Adam(0.1), "mse", run_eagerly=True)
     model.fit(inputs(model), np.ones((4, 1)), epochs=2, verbose=0)
     model.save_to_preset(tmp_path / "preset")
     same = keras.saving.load_model(tmp_path / "preset" / "model.keras")
@@ -108,6 +109,7 @@ def test_it_has_neither_optimizer_nor_factors(tmp_path: Path) -> None:
     np.testing.assert_allclose(same(inputs(same)), model(inputs(model)), atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_a_quantized_model_keeps_its_dtypes(tmp_path: Path) -> None:
     model = build_model(ENCODER)
     model.quantize("int8")

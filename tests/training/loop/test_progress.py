@@ -34,14 +34,14 @@ SETTINGS: dict[str, Any] = {
 # Two rounds of two updates, then, resumed, a third of one.
 OPTIONS: dict[str, Any] = {
     "batch_tokens": 48,
-    "checkpoint_steps": 2,
+    "checkpoint_steps": 1,
     "average_checkpoints": 1,
     "warmup_steps": 4,
     "bleu_sentences": 2,
     "r_drop": 0.0,
     "subword_sampling": False,
 }
-STEPS = [2, 4, 5]
+STEPS = [1, 2]
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +56,10 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="module")
 def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """A run stopped after two rounds and resumed: its directory and its model."""
+    """A run stopped after a round and resumed: its directory and its model."""
     directory = tmp_path_factory.mktemp("run")
-    train(corpus, directory, options=TrainOptions(**OPTIONS, max_steps=4), **SETTINGS)
-    options = TrainOptions(**OPTIONS, max_steps=5)
+    train(corpus, directory, options=TrainOptions(**OPTIONS, max_steps=1), **SETTINGS)
+    options = TrainOptions(**OPTIONS, max_steps=2)
     return directory, train(corpus, directory, options=options, resume=True, **SETTINGS).model
 
 
@@ -139,7 +139,8 @@ def test_tokens_per_second_counts_real_target_tokens_and_no_validation(
     """A clock that goes on by a second each time it is read, once before and once after a round."""
     clock = SimpleNamespace(perf_counter=iter(range(100)).__next__)
     monkeypatch.setattr("keras_transformer.training.loop.progress.time", clock)
-    options = TrainOptions(**{**OPTIONS, "bleu_sentences": 0 if valid else 4}, max_steps=4)
+    asked = {"bleu_sentences": 0 if valid else 4, "checkpoint_steps": 2}
+    options = TrainOptions(**{**OPTIONS, **asked}, max_steps=4)
     given = corpus if valid else Corpus(train=corpus.train)
     train(given, tmp_path, options=options, **SETTINGS)
     encoded = encode_pairs(corpus.train, *RunDirectory(tmp_path).load_tokenizers())

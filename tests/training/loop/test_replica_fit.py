@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from few_updates import without_graphs
 
 from keras_transformer.training.loop.compiling import compile_transformer
 from keras_transformer.training.loop.replica_fit import fit_replicas
@@ -68,7 +69,10 @@ def test_callbacks_see_what_those_of_fit_see(
     expected, found = Events(stop_after), Events(stop_after)
     given = {"validation_data": batches, "validation_steps": 3} if has_validation else {}
     alone = compile_transformer(small(dropout=0.0), OPTIONS, updates=8)
-    history = alone.fit(batches.repeat(), callbacks=[expected], shuffle=False, **rounds, **given)
+    with without_graphs():
+        history = alone.fit(
+            batches.repeat(), callbacks=[expected], shuffle=False, **rounds, **given
+        )
 
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     with strategy.scope():

@@ -57,6 +57,7 @@ def test_training_it_is_training_the_transformer_on_its_logits(
         keras.optimizers.SGD(0.5),
         loss=SmoothedCrossEntropy(0.1),
         weighted_metrics=[TokenAccuracy(), Perplexity()],
+        run_eagerly=True,
     )
     inside = small(dropout=0.0, share_embeddings=share_embeddings)
     training = TrainingModel(inside, 0.1)
@@ -89,6 +90,7 @@ def test_training_reads_capped_logits(capped: Callable[[], Any], batches: tf.dat
         keras.optimizers.SGD(0.5),
         loss=SmoothedCrossEntropy(0.1),
         weighted_metrics=[TokenAccuracy(), Perplexity()],
+        run_eagerly=True,
     )
     training = TrainingModel(inside, 0.1)
     training.compile(keras.optimizers.SGD(0.5))

@@ -168,20 +168,20 @@ def test_patience_ends_training_and_the_best_is_kept_and_saved(start, tmp_path: 
 
 def test_translations_that_get_no_better_end_training(start, tmp_path: Path, capsys) -> None:
     # Nothing is learnt, so that the first round stays the best.
-    settings = {"early_stopping": "bleu", "patience": 2, "learning_rate": 1e-9, "max_steps": 40}
+    settings = {"early_stopping": "bleu", "patience": 1, "learning_rate": 1e-9, "max_steps": 40}
     settings |= {"bleu_sentences": 1, "average_checkpoints": 1, "checkpoint_steps": 1}
     short = Corpus(Pairs(LINES, LINES, "w"), Pairs(["ab"], ["ab"], "w"))
     start(corpus=short, **settings)
     record = read_record(tmp_path)
-    assert record["history"]["step"] == [1, 2, 3]
+    assert record["history"]["step"] == [1, 2]
     assert {*record["best"]} == {"step", "val_bleu"} and record["best"]["step"] == 1
     assert "val_bleu" in record["final_model"] and "val_chrf" in record["history"]
     said = capsys.readouterr().out
-    assert "after 2 rounds without a higher BLEU of the validation translations" in said
-    assert "no higher BLEU of the validation translations for 2 rounds: training ends" in said
+    assert "after 1 rounds without a higher BLEU of the validation translations" in said
+    assert "no higher BLEU of the validation translations for 1 rounds: training ends" in said
     start(corpus=short, **settings)
-    assert read_record(tmp_path)["history"]["step"] == [1, 2, 3]
-    assert "no update is made: after 3 of them there was no higher BLEU" in capsys.readouterr().out
+    assert read_record(tmp_path)["history"]["step"] == [1, 2]
+    assert "no update is made: after 2 of them there was no higher BLEU" in capsys.readouterr().out
 
 
 def test_patience_without_validation_is_refused_before_any_work(start, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ CORPUS = Corpus(Pairs(SOURCES * 3, TARGETS * 3, "w"), Pairs(SOURCES[:3], TARGETS
 
 
 def run(directory: Path, max_steps: int, **options: Any) -> Any:
-    given = {"batch_tokens": 96, "checkpoint_steps": 2, "bleu_sentences": 0, "r_drop": 0.0}
+    given = {"batch_tokens": 96, "checkpoint_steps": 1, "bleu_sentences": 0, "r_drop": 0.0}
     given |= {"learning_rate": 0.01, "warmup_steps": 4, "deterministic": True, "markup": "auto"}
     given |= {"noise": ["capitals=0.5", "emoji=0.5", "typos=0.5"], "soft_terms": 0.5}
     chosen = TrainOptions(max_steps=max_steps, **{**given, **options})
@@ -34,7 +34,7 @@ def run(directory: Path, max_steps: int, **options: Any) -> Any:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, few_updates: None) -> tuple[Path, Any]:
     directory = tmp_path_factory.mktemp("run")
-    return directory, run(directory, 4)
+    return directory, run(directory, 2)
 
 
 def test_the_run_holds_slots_and_the_profile(finished: tuple[Path, Any]) -> None:
@@ -51,8 +51,8 @@ def test_the_run_holds_slots_and_the_profile(finished: tuple[Path, Any]) -> None
 def test_a_resumed_run_is_the_same_to_the_last_bit(
     finished: tuple[Path, Any], tmp_path: Path
 ) -> None:
-    run(tmp_path, 2)
-    resumed = run(tmp_path, 4)
+    run(tmp_path, 1)
+    resumed = run(tmp_path, 2)
     for own, other in zip(resumed.weights, finished[1].weights, strict=True):
         np.testing.assert_array_equal(own, other)
 
@@ -74,8 +74,9 @@ def test_other_noise_is_another_run(finished: tuple[Path, Any]) -> None:
         run(finished[0], 6, noise=["capitals=0.5"])
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_slots_is_no_start_for_one_with_them(tmp_path: Path) -> None:
-    run(tmp_path / "plain", 2, markup=None, soft_terms=None)
+    run(tmp_path / "plain", 1, markup=None, soft_terms=None)
     for asked, message in (
         ({"markup": "auto"}, "markup='auto' needs a vocabulary with slots"),
         ({"soft_terms": 0.5}, "soft_terms=0.5 needs a vocabulary with marks of terms"),

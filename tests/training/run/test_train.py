@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import few_updates
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from few_updates import without_graphs
 
 from keras_transformer.config import TransformerConfig
@@ -91,24 +91,19 @@ class Run:
 @pytest.fixture(scope="module")
 def unbroken(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
     directory, losses = tmp_path_factory.mktemp("unbroken"), BatchLosses()
-    model = train(
-        corpus, directory, options=TrainOptions(**OPTIONS), callbacks=[losses], **SETTINGS
-    ).model
+    with without_graphs():
+        model = train(
+            corpus, directory, options=TrainOptions(**OPTIONS), callbacks=[losses], **SETTINGS
+        ).model
     return Run(directory, model, losses.by_step)
 
 
 KILLED = """
 import json, os, signal, sys
-import functools
 import keras
-import tensorflow as tf
-from tensorflow.python.framework import ops
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.train import train
-
-# As in the tests' process: without it, tracing is quicker.
-ops._create_c_op = functools.partial(ops._create_c_op, extract_traceback=False)
 
 class Kill(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
@@ -116,11 +111,13 @@ class Kill(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 given = json.loads(sys.argv[1])
-# As in the other process, so that sums are rounded alike.
-tf.config.optimizer.set_experimental_options(given["graphs"])
+sys.path.append(given["shared"])
+from few_updates import without_graphs
+
 corpus = Corpus(*(Pairs(*pairs) for pairs in given["corpus"]))
 options = TrainOptions(**given["options"])
-train(corpus, given["directory"], options=options, callbacks=[Kill()], **given["settings"])
+with without_graphs():
+    train(corpus, given["directory"], options=options, callbacks=[Kill()], **given["settings"])
 """
 
 
@@ -136,7 +133,7 @@ def resumed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
         "directory": str(directory),
         "options": OPTIONS,
         "settings": SETTINGS,
-        "graphs": tf.config.optimizer.get_experimental_options(),
+        "shared": str(Path(few_updates.__file__).parent),
     }
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, json.dumps(given)], capture_output=True, check=False
@@ -152,14 +149,15 @@ def resumed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
     for values in record["history"].values():
         values.append(9.0)
     (directory / "training.json").write_text(json.dumps(record))
-    model = train(
-        corpus,
-        directory,
-        options=TrainOptions(**OPTIONS),
-        resume=True,
-        callbacks=[losses],
-        **SETTINGS,
-    ).model
+    with without_graphs():
+        model = train(
+            corpus,
+            directory,
+            options=TrainOptions(**OPTIONS),
+            resume=True,
+            callbacks=[losses],
+            **SETTINGS,
+        ).model
     return Run(directory, model, losses.by_step)
 
 

@@ -22,7 +22,7 @@ def test_a_run_stores_what_its_validation_translations_score(tmp_path: Path) -> 
     lines = [f"{a} {b}" for a in WORDS for b in WORDS]
     pairs = Pairs(lines[:30], lines[:30], "words")
     corpus = Corpus(train=pairs, valid=Pairs(WORDS[:3], WORDS[:3], "w"))
-    options = TrainOptions(max_steps=2, batch_tokens=96, warmup_steps=4, bleu_sentences=3)
+    options = TrainOptions(max_steps=1, batch_tokens=96, warmup_steps=4, bleu_sentences=3)
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     train(corpus, tmp_path, options=options, overrides=SIZE | layers, vocab_size=14)
     model, source, target = load_run(tmp_path)

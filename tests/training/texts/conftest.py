@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from few_updates import without_graphs
-from single_texts import PLAIN, SIZES, VOCABULARY
+from single_texts import PLAIN, SIZES, VOCABULARY, write_run
 
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.texts.train import train_texts
@@ -32,18 +31,6 @@ def start(tmp_path: Path) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory) -> dict[str, Path]:
-    """Finished runs of one update: "masked-lm" and "causal-lm"."""
+    """Finished runs with initial weights: "masked-lm" and "causal-lm"."""
     folder = tmp_path_factory.mktemp("runs")
-    made = {}
-    for task in ("masked-lm", "causal-lm"):
-        made[task] = folder / task
-        with without_graphs():
-            train_texts(
-                task,  # type: ignore[arg-type]
-                PLAIN,
-                made[task],
-                overrides={**SIZES, "max_positions": 32},
-                vocab_size=VOCABULARY,
-                options=TrainOptions(max_steps=1, max_length=32),
-            )
-    return made
+    return {task: write_run(folder / task, task) for task in ("masked-lm", "causal-lm")}

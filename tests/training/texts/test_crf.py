@@ -39,6 +39,7 @@ SETTINGS: dict[str, Any] = {
 QUICK = {"max_steps": 1, "checkpoint_steps": 1, "max_length": 16}
 
 
+@pytest.mark.exhaustive
 def test_a_run_learns_tags_and_goes_on(start: Callable[..., Any], tmp_path: Path, capsys) -> None:
     options = {"checkpoint_steps": 40, "warmup_steps": 10, "max_length": 16}
     start("tag", "run", CORPUS, options={**options, "max_steps": 80}, **SETTINGS)

@@ -75,6 +75,7 @@ def test_continuing_is_refused(
             call()
 
 
+@pytest.mark.exhaustive
 def test_a_run_learns_to_read_backward(start: Callable[..., Any], tmp_path: Path) -> None:
     settings = {"options": {"max_steps": 60, "checkpoint_steps": 60}}
     start("causal-lm", "backward", **BACKWARD, **settings)
@@ -108,13 +109,15 @@ def test_a_run_goes_on_in_the_direction_that_it_began_in(
         start("causal-lm", "backward", options=QUICK, resume=True)
 
 
-def test_a_recurrent_body_gives_features_as_others_do(
+def test_a_recurrent_body_of_characters_gives_features_as_others_do(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:
     body = {"recurrence": "lstm", "positions": "none", "max_positions": None}
+    letters = {"vocab_size": None, "tokenizer_type": "char", "options": QUICK}
     with without_graphs():
-        start("causal-lm", "lstm", overrides=body, options=QUICK, **BACKWARD)
+        start("causal-lm", "lstm", overrides=body, **letters, **BACKWARD)
     model, tokenizer, _ = load_run(tmp_path / "lstm")
+    assert tokenizer.split("cab")[-3:] == ["c", "a", "b"]
     states = WordStates(model, tokenizer)
     [found] = states.read([["cab", "bed"]])
     assert found.shape == (2, 2, 16)
@@ -129,6 +132,7 @@ def test_a_direction_is_one_of_two_and_of_causal_lm(start: Callable[..., Any]) -
         start("masked-lm", "run", PLAIN, **BACKWARD)
 
 
+@pytest.mark.exhaustive
 def test_a_language_model_of_characters_reads_each(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from few_updates import without_graphs
+from single_texts import write_run
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
-from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.decoding.encoder import TextEncoder
 from keras_transformer.models.families import build_model
 from keras_transformer.runs.finished_run import load_run
@@ -31,16 +30,7 @@ OPTIONS = {"batch_tokens": 200, "max_length": 32, "learning_rate": 0.01, "warmup
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory) -> Path:
     """A finished run of a masked language model."""
-    directory = tmp_path_factory.mktemp("begun")
-    overrides = {**SIZES, "max_positions": 32}
-    corpus, options = (
-        TextCorpus(Texts(FIRST + SECOND, "texts")),
-        TrainOptions(max_steps=1, **OPTIONS),
-    )
-    asked = {"overrides": overrides, "vocab_size": 14, "options": options}
-    with without_graphs():
-        train_texts("masked-lm", corpus, directory, **asked)
-    return directory
+    return write_run(tmp_path_factory.mktemp("begun"), "masked-lm", FIRST + SECOND)
 
 
 @pytest.fixture
@@ -86,6 +76,7 @@ def test_loss_and_accuracy_are_those_of_the_vectors(pooling: Any, num_token_type
     assert "perplexity" not in found
 
 
+@pytest.mark.exhaustive
 def test_a_run_learns_to_find_the_other_text(embed, tmp_path: Path, begun: Path) -> None:
     model = embed("run", max_steps=150, checkpoint_steps=150, average_checkpoints=1)
     assert model.config.head == "embedding" and model.config.num_layers == 1

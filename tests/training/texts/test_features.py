@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from few_updates import without_graphs
-from single_texts import BOTH_SIZES, LABELLED, LABELS, LINES, PLAIN, SIZES, VOCABULARY, WORDS
+from single_texts import (
+    BOTH_SIZES,
+    LABELLED,
+    LABELS,
+    LINES,
+    SIZES,
+    VOCABULARY,
+    WORDS,
+    write_run,
+)
 
 from keras_transformer.data.batching.batches import evaluation_batches
 from keras_transformer.data.sources.corpus import Corpus, Pairs
@@ -26,7 +35,8 @@ from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.text_task import TextTask
 from keras_transformer.training.texts.train import train_texts
 
-QUICK = {"max_steps": 2, "checkpoint_steps": 1}
+QUICK: dict[str, Any] = {"max_steps": 1, "checkpoint_steps": 1, "batch_tokens": 64}
+QUICK |= {"max_length": 32}
 TAGS = [["X" if word > "b" else "Y" for word in line.split()] for line in LINES]
 TAGGED = TaggedTexts([line.split() for line in LINES], TAGS, "tagged")
 PAIRS = LabelledTexts(LABELS, LINES, LINES[::-1], "pairs")
@@ -34,19 +44,35 @@ PAIRS = LabelledTexts(LABELS, LINES, LINES[::-1], "pairs")
 
 @pytest.fixture(scope="module")
 def both(runs: dict[str, Path]) -> tuple[Path, Path]:
-    """Runs of causal-lm of one update, forward and backward."""
+    """Runs of causal-lm, forward and backward."""
     backward = runs["causal-lm"].with_name("backward")
-    with without_graphs():
+    return runs["causal-lm"], write_run(backward, "causal-lm", direction="backward")
+
+
+@pytest.fixture(scope="module")
+def elmo(
+    both: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[TrainingData]]:
+    """A classifier's run of an update with both, and the data that it read."""
+    run = tmp_path_factory.mktemp("elmo") / "run"
+    return run, classify(run, LABELLED, both)
+
+
+def classify(run: Path, corpus: LabelledCorpus, features: tuple[Path, Path]) -> list[TrainingData]:
+    """Trains a classifier with features for an update; returns the data that it read."""
+    seen, original = list[TrainingData](), TextTask.read
+    with pytest.MonkeyPatch.context() as patch, without_graphs():
+        patch.setattr(TextTask, "read", lambda *given: seen.append(original(*given)) or seen[-1])
         train_texts(
-            "causal-lm",
-            PLAIN,
-            backward,
+            "classify",
+            corpus,
+            run,
             overrides={**SIZES, "max_positions": 32},
             vocab_size=VOCABULARY,
-            options=TrainOptions(max_steps=1, max_length=32),
-            text_options=TextOptions(direction="backward"),
+            options=TrainOptions(**QUICK),
+            text_options=TextOptions(features=features),
         )
-    return runs["causal-lm"], backward
+    return seen
 
 
 def read(run: Path, **more: Any) -> tuple[Any, TextEncoder]:
@@ -54,6 +80,7 @@ def read(run: Path, **more: Any) -> tuple[Any, TextEncoder]:
     return model, TextEncoder(model, tokenizer, features=RunFeatures(run), **more)
 
 
+@pytest.mark.exhaustive
 def test_a_tagger_reads_words_with_both_runs(
     start: Callable[..., Any], tmp_path: Path, both: tuple[Path, Path]
 ) -> None:
@@ -74,45 +101,49 @@ def test_a_tagger_reads_words_with_both_runs(
 
 @pytest.mark.usefixtures("few_updates")
 def test_a_run_goes_on_with_the_states_that_it_has(
-    start: Callable[..., Any], tmp_path: Path, both: tuple[Path, Path]
+    elmo: Any, tmp_path: Path, both: tuple[Path, Path]
 ) -> None:
-    settings: dict[str, Any] = {"text_options": TextOptions(features=both)}
-    start("classify", "elmo", LABELLED, options=QUICK, **settings)
+    shutil.copytree(elmo[0], tmp_path / "elmo")
+
+    def go_on(**features: Any) -> None:
+        train_texts(
+            "classify",
+            LABELLED,
+            tmp_path / "elmo",
+            overrides={**SIZES, "max_positions": 32},
+            vocab_size=VOCABULARY,
+            options=TrainOptions(**{**QUICK, "max_steps": 2}),
+            text_options=TextOptions(**features),
+            resume=True,
+        )
+
     states = list((tmp_path / "elmo" / "features").glob("*.states"))
     before = {path: path.stat().st_mtime_ns for path in states}
+    # Of training and validation, with each of the runs.
     assert len(before) == 4
-    start("classify", "elmo", LABELLED, options={**QUICK, "max_steps": 3}, resume=True, **settings)
+    go_on(features=both)
     assert before == {path: path.stat().st_mtime_ns for path in states}
     # Another order of the runs, and other layers, are other features.
     for other in ({"features": both[::-1]}, {"features": both, "feature_layers": "last"}):
         with pytest.raises(ValueError, match="was started with features="):
-            start(
-                "classify",
-                "elmo",
-                LABELLED,
-                options={**QUICK, "max_steps": 3},
-                resume=True,
-                text_options=TextOptions(**other),
-            )
+            go_on(**other)
 
 
 @pytest.mark.usefixtures("few_updates")
-@pytest.mark.parametrize(
-    "corpus", [LABELLED, pytest.param(LabelledCorpus(PAIRS), marks=pytest.mark.exhaustive)]
-)
-def test_batches_hold_the_states_that_words_have_live(
-    start: Callable[..., Any],
-    tmp_path: Path,
-    both: tuple[Path, Path],
-    corpus: Any,
-    monkeypatch: pytest.MonkeyPatch,
+def test_batches_hold_the_states_that_words_have_live(elmo: Any) -> None:
+    assert_live_states(*elmo, LABELLED.train)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("few_updates")
+def test_batches_of_pairs_hold_the_states_that_words_have_live(
+    both: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    seen: list[TrainingData] = []
-    original = TextTask.read
-    monkeypatch.setattr(TextTask, "read", lambda *given: seen.append(original(*given)) or seen[-1])
-    start("classify", "elmo", corpus, options=QUICK, text_options=TextOptions(features=both))
-    encoder = read(tmp_path / "elmo")[1]
-    texts = corpus.train
+    assert_live_states(tmp_path, classify(tmp_path, LabelledCorpus(PAIRS), both), PAIRS)
+
+
+def assert_live_states(run: Path, seen: list[TrainingData], texts: LabelledTexts) -> None:
+    encoder = read(run)[1]
     rows = encoder._rows.of_texts(texts.first, texts.second)
     by_ids = {tuple(row.token_ids): row for row in rows}
     count = 0
@@ -129,11 +160,8 @@ def test_batches_hold_the_states_that_words_have_live(
 
 
 @pytest.mark.usefixtures("few_updates")
-def test_answers_do_not_depend_on_the_batch(
-    start: Callable[..., Any], tmp_path: Path, both: tuple[Path, Path]
-) -> None:
-    start("classify", "elmo", LABELLED, options=QUICK, text_options=TextOptions(features=both))
-    encoder = read(tmp_path / "elmo")[1]
+def test_answers_do_not_depend_on_the_batch(elmo: Any) -> None:
+    encoder = read(elmo[0])[1]
     texts = [LINES[0], "", LINES[0] + " " + LINES[30], "deb"]
     together = [one.probability for one in encoder.classify(texts)]
     alone = [encoder.classify([text])[0].probability for text in texts]
@@ -141,19 +169,18 @@ def test_answers_do_not_depend_on_the_batch(
 
 
 def test_what_reads_a_run_with_features_needs_them(
-    start: Callable[..., Any], tmp_path: Path, both: tuple[Path, Path]
+    elmo: Any, start: Callable[..., Any], tmp_path: Path, both: tuple[Path, Path]
 ) -> None:
-    with without_graphs():
-        start("classify", "elmo", LABELLED, options=QUICK, text_options=TextOptions(features=both))
-    model, tokenizer, _ = load_run(tmp_path / "elmo")
+    run, _ = elmo
+    model, tokenizer, _ = load_run(run)
     with pytest.raises(ValueError, match="reads features of 2 other runs: give features="):
         TextEncoder(model, tokenizer)
     with pytest.raises(ValueError, match="reads no features of other runs"):
         RunFeatures(both[0])
     for export in (
         lambda: export_onnx(model, tokenizer, tmp_path / "onnx"),
-        lambda: export_saved_model(tmp_path / "elmo", tmp_path / "saved"),
-        lambda: export_pretrained(tmp_path / "elmo", tmp_path / "hf", format="huggingface"),
+        lambda: export_saved_model(run, tmp_path / "saved"),
+        lambda: export_pretrained(run, tmp_path / "hf", format="huggingface"),
     ):
         with pytest.raises(ValueError, match="a model with features reads words with other models"):
             export()
@@ -162,10 +189,10 @@ def test_what_reads_a_run_with_features_needs_them(
             "tag",
             "x",
             TaggedCorpus(TAGGED),
-            text_options=TextOptions(features=(tmp_path / "elmo",)),
+            text_options=TextOptions(features=(run,)),
         )
     with pytest.raises(ValueError, match="give texts, not ids"):
-        read(tmp_path / "elmo")[1].states_of_ids([[7]])
+        read(run)[1].states_of_ids([[7]])
 
 
 def test_features_are_of_finished_runs_and_for_two_tasks(

@@ -26,16 +26,16 @@ MEMORY: dict[str, Any] = {
 
 
 def test_a_resumed_run_is_the_unbroken_one_with_its_memory(start, tmp_path: Path) -> None:
-    options = {"max_length": 8, "checkpoint_steps": 2, "max_steps": 4}
-    four = {**MEMORY, "options": options}
+    options = {"max_length": 8, "checkpoint_steps": 1, "max_steps": 2}
+    two = {**MEMORY, "options": options}
     with without_graphs():
-        whole = start("causal-lm", "whole", **four)
-        start("causal-lm", "broken", **{**MEMORY, "options": {**options, "max_steps": 2}})
+        whole = start("causal-lm", "whole", **two)
+        start("causal-lm", "broken", **{**MEMORY, "options": {**options, "max_steps": 1}})
         (tmp_path / "broken" / "model.keras").unlink()
-        resumed = start("causal-lm", "broken", resume=True, **four)
+        resumed = start("causal-lm", "broken", resume=True, **two)
     for one, other in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(one, other)
-    names = [tmp_path / run / "checkpoints" / "step_00000004.npz" for run in ("whole", "broken")]
+    names = [tmp_path / run / "checkpoints" / "step_00000002.npz" for run in ("whole", "broken")]
     first, second = (np.load(name) for name in names)
     assert any("memory_keep_mask" in name for name in first.files)
     for name in first.files:
@@ -45,8 +45,9 @@ def test_a_resumed_run_is_the_unbroken_one_with_its_memory(start, tmp_path: Path
 def test_the_validation_loss_is_that_of_one_pass(start, tmp_path: Path) -> None:
     valid = Texts(PLAIN.train.lines[3:9], "valid")
     corpus = TextCorpus(PLAIN.train, valid)
-    options = {**MEMORY["options"], "batch_tokens": 8, "average_checkpoints": 1}
-    start("causal-lm", "run", corpus, **{**MEMORY, "options": options})
+    options = {"max_length": 8, "batch_tokens": 8, "checkpoint_steps": 2, "max_steps": 2}
+    with without_graphs():
+        start("causal-lm", "run", corpus, **{**MEMORY, "options": options})
     model, tokenizer, _ = load_run(tmp_path / "run")
     stream = encode_stream(valid, tokenizer, 8)
     ids, labels = stream.token_ids[None, :-1], stream.token_ids[1:]

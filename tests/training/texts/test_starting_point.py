@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from single_texts import BOTH_SIZES, LINES, PLAIN, VOCABULARY, labelled, weights
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.generation.chat_template import ChatTemplate
-from keras_transformer.runs.finished_run import load_run
+from keras_transformer.models.families import build_model
+from keras_transformer.runs.finished_run import load_run, write_finished_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import train_tokenizer
 from keras_transformer.training.run.options import TrainOptions
-from keras_transformer.training.run.train import train
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.train import train_texts
 
@@ -95,31 +96,36 @@ def test_phrases_of_a_file_are_hidden_and_those_that_are_found_are_told(
         start("masked-lm", "run", resume=True, text_options=options)
 
 
-def test_span_corruption_gives_the_vocabulary_sentinels_and_needs_them(
-    start, tmp_path: Path
-) -> None:
-    asked: dict[str, Any] = {"text_options": TextOptions(denoising="sentinels")}
-    asked["overrides"] = BOTH_SIZES
-    asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
-    train_texts("denoising", PLAIN, tmp_path / "run", vocab_size=VOCABULARY + 100, **asked)
+SENTINELS: dict[str, Any] = {
+    "text_options": TextOptions(denoising="sentinels"),
+    "overrides": BOTH_SIZES,
+    "options": TrainOptions(max_steps=1, bleu_sentences=0, max_length=32),
+}
+
+
+@pytest.mark.exhaustive
+def test_span_corruption_gives_the_vocabulary_sentinels(tmp_path: Path) -> None:
+    train_texts("denoising", PLAIN, tmp_path / "run", vocab_size=VOCABULARY + 100, **SENTINELS)
     _, tokenizer, _ = load_run(tmp_path / "run")
     assert len(tokenizer.sentinel_ids) == 100 and tokenizer.special_ids.mask == 4
     record = json.loads((tmp_path / "run" / "training.json").read_text())
     assert record["data"]["denoising"] == "sentinels"
+
+
+def test_span_corruption_needs_sentinels(tmp_path: Path) -> None:
     tokenizer = train_tokenizer(LINES, VOCABULARY, has_mask=True)
     with pytest.raises(ValueError, match="the vocabulary has no sentinels"):
-        train_texts("denoising", PLAIN, tmp_path / "other", tokenizer=tokenizer, **asked)
+        train_texts("denoising", PLAIN, tmp_path / "run", tokenizer=tokenizer, **SENTINELS)
 
 
 def test_two_vocabularies_are_refused(start, tmp_path: Path) -> None:
-    train(
-        Corpus(Pairs(LINES[:20], LINES[20:40], "pairs")),
-        tmp_path / "translation",
-        overrides=BOTH_SIZES,
-        vocab_size=VOCABULARY,
-        joint_vocabulary=False,
-        options=TrainOptions(max_steps=1),
+    tokenizers = tuple(train_tokenizer(lines, VOCABULARY) for lines in (LINES, LINES[20:]))
+    special_ids = tokenizers[0].special_ids
+    sizes = {"source_vocab_size": VOCABULARY, "target_vocab_size": VOCABULARY, **BOTH_SIZES}
+    model = build_model(
+        TransformerConfig(special_ids=special_ids, share_embeddings="target", **sizes)
     )
+    write_finished_run(RunDirectory(tmp_path / "translation"), model, tokenizers, {})
     with pytest.raises(ValueError, match="one vocabulary, and these are two"):
         start("causal-lm", "gpt", init=tmp_path / "translation")
 

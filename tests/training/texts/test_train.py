@@ -75,7 +75,9 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
 
 
 @pytest.mark.usefixtures("few_updates")
-@pytest.mark.parametrize("asked", [{}, {"overrides": {"dropout": 0.1}}])
+@pytest.mark.parametrize(
+    "asked", [{}, pytest.param({"overrides": {"dropout": 0.1}}, marks=pytest.mark.exhaustive)]
+)
 def test_a_tuned_classifier_drops_as_its_recipe_unless_told_and_keeps_it_when_resumed(
     asked: dict[str, Any], runs: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -155,9 +157,23 @@ def test_a_tagger_and_a_denoiser_train(start, tmp_path: Path) -> None:
     tags = [["X" if word < "b" else "Y" for word in row] for row in words]
     corpus = TaggedCorpus(TaggedTexts(words, tags, "tagged"))
     assert start("tag", "tags", corpus, options={"max_steps": 1}).config.labels == ("X", "Y")
-    asked: dict[str, Any] = {"overrides": BOTH_SIZES}
-    asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
-    train_texts("denoising", PLAIN, tmp_path / "denoising", vocab_size=VOCABULARY, **asked)
+    chained = {"text_options": TextOptions(crf=True), "options": {"max_steps": 1}}
+    assert start("tag", "chain", corpus, init=tmp_path / "tags", **chained).config.crf
+    denoise(tmp_path / "denoising")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("few_updates")
+def test_a_translation_starts_from_a_denoiser(tmp_path: Path) -> None:
+    asked = denoise(tmp_path / "denoising")
     pairs = Corpus(Pairs(LINES[:20], LINES[20:40], "pairs"))
     model = train(pairs, tmp_path / "translation", init=tmp_path / "denoising", **asked).model
     assert model.config.special_ids.mask == 4
+
+
+def denoise(directory: Path) -> dict[str, Any]:
+    """Trains a denoiser for an update; returns its size and options."""
+    asked: dict[str, Any] = {"overrides": BOTH_SIZES}
+    asked["options"] = TrainOptions(max_steps=1, bleu_sentences=0, max_length=32)
+    train_texts("denoising", PLAIN, directory, vocab_size=VOCABULARY, **asked)
+    return asked

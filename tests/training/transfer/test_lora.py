@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from single_texts import write_run
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.data.sources.corpus import Corpus, Pairs
@@ -49,7 +50,11 @@ def inputs(model: Any) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"micro_batches": 2}, pytest.param({"recompute": True}, marks=pytest.mark.exhaustive)],
+    [
+        {},
+        pytest.param({"micro_batches": 2}, marks=pytest.mark.exhaustive),
+        pytest.param({"recompute": True}, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_an_update_changes_the_factors_alone(options: dict[str, Any]) -> None:
     keras.utils.set_random_seed(0)
@@ -82,11 +87,7 @@ def test_wrong_options_are_named(values: dict, message: str) -> None:
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory) -> Path:
     """A finished run of a masked language model."""
-    directory = tmp_path_factory.mktemp("begun")
-    overrides = {**SMALL, "num_layers": 1, "max_positions": 32}
-    options = TrainOptions(max_steps=1, **OPTIONS)
-    train_texts("masked-lm", TEXTS, directory, overrides=overrides, vocab_size=14, options=options)
-    return directory
+    return write_run(tmp_path_factory.mktemp("begun"), "masked-lm", LINES, **SMALL)
 
 
 @pytest.fixture
@@ -177,6 +178,7 @@ def test_without_weights_to_start_from_it_is_refused(tmp_path: Path) -> None:
         train(Corpus(Pairs(LINES, LINES, "pairs")), tmp_path / "pairs", options=options)
 
 
+@pytest.mark.exhaustive
 def test_a_translation_adapts_its_encoder_and_trains_its_new_decoder(
     begun: Path, tmp_path: Path
 ) -> None:

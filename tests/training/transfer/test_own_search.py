@@ -116,7 +116,13 @@ def test_hugging_face_s_form_takes_them(run: Path, tmp_path: Path) -> None:
     assert read_pretrained(again).search == {**OWN, **DRAWN}
 
 
-@pytest.mark.parametrize("is_exported", [False, True], ids=["run", "artefact"])
+@pytest.mark.parametrize(
+    "is_exported",
+    [
+        pytest.param(False, marks=pytest.mark.exhaustive, id="run"),
+        pytest.param(True, id="artefact"),
+    ],
+)
 def test_commands_take_and_show_them(
     is_exported: bool,
     run: Path,

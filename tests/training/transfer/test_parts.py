@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from single_texts import write_run
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -29,7 +30,6 @@ CORPUS = Corpus(Pairs(LINES, LINES[::-1], "pairs"))
 BLOCKS = {"model_dim": 16, "feed_forward_dim": 32, "num_heads": 2, "norm": "pre"}
 BLOCKS |= {"activation": "relu", "layer_norm_epsilon": 1e-6}
 ALONE = {**BLOCKS, "num_layers": 1, "positions": "sinusoidal", "scale_embeddings": True}
-OPTIONS = TrainOptions(max_steps=1, batch_tokens=64, bleu_sentences=0, max_length=32)
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +40,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ("masked-lm", {"embedding_norm": False, "num_token_types": 0}),
         ("causal-lm", {}),
     ):
-        made[task] = directory / task
-        train_texts(
-            task,  # type: ignore[arg-type]
-            TextCorpus(Texts(LINES, "texts")),
-            made[task],
-            overrides={**ALONE, **fields},
-            vocab_size=15 if task == "masked-lm" else 14,
-            options=OPTIONS,
-        )
+        sizes = {**ALONE, **fields, "max_positions": None}
+        sizes["vocab_size"] = 15 if task == "masked-lm" else 14
+        made[task] = write_run(directory / task, task, LINES, **sizes)
     return made
 
 
@@ -104,6 +98,7 @@ def test_both_halves_keep_their_vocabularies(alone: dict[str, Path], tmp_path: P
     assert record["start"]["init_decoder_sha256"]
 
 
+@pytest.mark.exhaustive
 def test_a_decoder_alone_starts_from_a_translation(tmp_path: Path) -> None:
     trained, _ = translation(tmp_path, vocab_size=14)
     model = train_texts(

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from single_texts import write_run
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.data.sources.texts import LabelledCorpus, LabelledTexts, TextCorpus, Texts
@@ -34,12 +35,8 @@ def weights(model: Any) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory) -> Path:
     """A finished run of a masked language model of one block."""
-    directory = tmp_path_factory.mktemp("begun")
-    overrides = {"model_dim": 8, "feed_forward_dim": 16, "num_heads": 2, "num_layers": 1}
-    options = TrainOptions(max_steps=1, **OPTIONS)
-    overrides["max_positions"] = 32
-    train_texts("masked-lm", TEXTS, directory, overrides=overrides, vocab_size=14, options=options)
-    return directory
+    sizes = {"model_dim": 8, "feed_forward_dim": 16}
+    return write_run(tmp_path_factory.mktemp("begun"), "masked-lm", LINES, **sizes)
 
 
 @pytest.fixture
@@ -88,9 +85,9 @@ class FirstUpdate(keras.callbacks.Callback):
 def test_what_is_new_learns_from_the_start_and_what_is_taken_waits(
     begun: Path, tmp_path: Path
 ) -> None:
-    options = TrainOptions(max_steps=3, unfreeze_steps=1, bleu_sentences=0, **OPTIONS)
+    options = TrainOptions(max_steps=2, unfreeze_steps=1, bleu_sentences=0, **OPTIONS)
     corpus, first = Corpus(Pairs(LINES, LINES[::-1], "pairs")), FirstUpdate()
-    overrides = {"num_decoder_layers": 2}
+    overrides = {"num_decoder_layers": 1}
     model = train(
         corpus,
         tmp_path / "run",
