@@ -77,6 +77,7 @@ def test_the_weights_are_the_same_every_time(model: Any) -> None:
         np.testing.assert_array_equal(own, other)
 
 
+@pytest.mark.exhaustive
 def test_it_is_a_finished_run(tmp_path: Any) -> None:
     write_random_run(SIZES["mini"], tmp_path / "run")
     model, source, target = load_run(tmp_path / "run")

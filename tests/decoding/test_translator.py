@@ -331,6 +331,7 @@ def test_learned_positions_limit_both_sides(random_model, tokenizer: Tokenizer) 
         translator.translate(["a dog", long])
 
 
+@pytest.mark.exhaustive
 def test_a_bfloat16_model_translates(random_model, tiny_config, tokenizer: Tokenizer) -> None:
     model = build_transformer(tiny_config(norm="pre"), "mixed_bfloat16")
     model.set_weights(random_model(norm="pre").get_weights())

@@ -17,33 +17,16 @@ import onnxruntime
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.export import OnnxTranslator, export_onnx
-from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.export import OnnxTranslator
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TEXTS = ["hello, how are you?", "", "the river is blue", "ein Wort, das niemand kennt: Žluť"]
 
 
 @pytest.fixture(scope="module")
-def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random model, exported for other runtimes."""
-    import keras
-
-    from keras_transformer.models.transformer import build_transformer
-
-    keras.utils.set_random_seed(3)
-    tokenizer = train_tokenizer([*TEXTS[::2], "we see three birds"], 40, "bpe")
-    config = TransformerConfig(
-        source_vocab_size=40,
-        model_dim=16,
-        feed_forward_dim=16,
-        num_heads=2,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-    )
-    path = tmp_path_factory.mktemp("clients") / "artefact"
-    return export_onnx(build_transformer(config), tokenizer, path, target="portable")
+def artefact(exported_portable: Any) -> Path:
+    """A model, exported for other runtimes."""
+    return exported_portable.path
 
 
 @pytest.fixture(scope="module")

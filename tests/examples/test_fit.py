@@ -13,6 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "fit.py"
 
 
 # With fewer layers than the example has, or as it stands.
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     [

@@ -40,6 +40,7 @@ def test_a_broken_line_of_a_graph_is_named(tmp_path: Path, example) -> None:
         example("node2vec", tmp_path / "edges.tsv", tmp_path / "nodes.txt")
 
 
+@pytest.mark.exhaustive
 def test_topics_of_texts_stand_among_their_words(tmp_path: Path, example, capsys) -> None:
     ends = list(map("".join, itertools.product("abcdefg", repeat=2)))
     subjects = [[f"{kind}{end}" for end in ends] for kind in ("animal", "city")]

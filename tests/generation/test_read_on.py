@@ -10,6 +10,7 @@ from keras_transformer import Generator, OnnxGenerator, from_pretrained
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.decoding.parts import CachedSteps, SharedDecoder
 from keras_transformer.export import export_onnx
+from tools.covering import some
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "stacks" / "transfo_xl"
 LINES = ["A man in a red shirt", "two dogs run", "", "on the grass", "A woman sits on a bench."]
@@ -23,6 +24,11 @@ def generator(request: pytest.FixtureRequest, tmp_path_factory) -> Any:
         return Generator(model, tokenizer)
     path = tmp_path_factory.mktemp("exported") / "model"
     return OnnxGenerator(export_onnx(model, tokenizer, path), threads=1)
+
+
+mostly_exported = pytest.mark.parametrize(
+    "generator", some(["keras", "onnx"], "onnx"), indirect=True, scope="module"
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +51,7 @@ def test_lines_are_scored_as_in_one_pass(cut: int, generator: Any, whole: list[f
     np.testing.assert_allclose(found, whole, atol=1e-3)
 
 
+@mostly_exported
 def test_a_line_of_any_length_is_read(generator: Any) -> None:
     [one], _ = generator.read_on(["a man in a red shirt sits " * 400])
     assert len(one.ids) > generator.max_text_length > 0
@@ -57,6 +64,7 @@ def test_a_model_without_memory_is_refused() -> None:
         Generator(model, tokenizer).read_on(LINES)
 
 
+@mostly_exported
 def test_texts_beyond_the_memory_are_those_of_one_pass(generator: Any) -> None:
     model, tokenizer, _ = from_pretrained(FIXTURE)
     prompts = tokenizer.encode(["A man in a red shirt", "two dogs"])

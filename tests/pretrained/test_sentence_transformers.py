@@ -164,9 +164,11 @@ def test_a_missing_file_is_named(bare: Path) -> None:
     ("reading", "tokenizing", "longest"),
     [
         ({"max_seq_length": 7}, {}, 7),
-        ({"max_seq_length": None}, {"model_max_length": 9}, 9),
+        pytest.param(
+            {"max_seq_length": None}, {"model_max_length": 9}, 9, marks=pytest.mark.exhaustive
+        ),
         ({"max_seq_length": 900}, {"model_max_length": 9}, None),
-        ({}, {"model_max_length": 10**30}, None),
+        pytest.param({}, {"model_max_length": 10**30}, None, marks=pytest.mark.exhaustive),
     ],
 )
 def test_texts_are_cut_where_the_directory_says(

@@ -8,7 +8,6 @@ import pytest
 
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.search.options import Candidate, Hypothesis
-from tools.covering import sampled
 
 SEARCHES: list[dict[str, Any]] = [
     {},
@@ -17,6 +16,8 @@ SEARCHES: list[dict[str, Any]] = [
     {"sample": True, "num_hypotheses": 2, "seed": 3, "top_p": 0.95},
     {"require": ["red house|birds", "river"], "max_length": 30},
 ]
+# Beams, samples and phrases.
+QUICK = [(1, True), (3, True), (4, False)]
 PREFIXES = ["the river", "", "hello, you", "we", "", "birds"]
 
 
@@ -26,7 +27,11 @@ def onnx_side(exported: Any) -> OnnxTranslator:
 
 
 @pytest.mark.parametrize(
-    ("search", "begun"), sampled(list(itertools.product(range(len(SEARCHES)), [False, True])))
+    ("search", "begun"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.exhaustive)
+        for case in itertools.product(range(len(SEARCHES)), [False, True])
+    ],
 )
 def test_hypotheses_are_the_same(
     onnx_side: OnnxTranslator, keras_side: Any, texts: list[str], search: int, begun: bool

@@ -147,6 +147,7 @@ def test_what_a_family_does_not_read_is_refused(
     assert result.code != 0 and message in result.err
 
 
+@pytest.mark.exhaustive
 def test_tags_of_a_text(run_cli, run: Path, tmp_path: Path) -> None:
     from keras_transformer.config.encoder_only import EncoderConfig
     from keras_transformer.models.encoder_only import build_encoder

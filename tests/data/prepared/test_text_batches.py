@@ -83,7 +83,7 @@ def test_rows_and_report_are_those_of_the_texts_in_memory(folder: Path) -> None:
         assert np.prod(inputs["token_ids"].shape) <= 60
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+@pytest.mark.parametrize("kind", [pytest.param("encoder", marks=pytest.mark.exhaustive), "decoder"])
 def test_batches_that_begin_later_are_those_of_the_whole_stream(folder: Path, kind: str) -> None:
     sharded, _ = opened(folder, kind)
     steps = batches_per_epoch(sharded, 60) + 3

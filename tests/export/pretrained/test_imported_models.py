@@ -113,6 +113,8 @@ CHANGED = {
     ),
 }
 # Read, and of no form that can be written.
+# Their writers are those of BERT, Llama 3 and Qwen 3.
+ALIKE = {"stacks/roberta_classes", "stacks/llama", "stacks/smollm3", "stacks/olmo2"}
 NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm"}
 NOT_WRITTEN |= {
     "longt5",
@@ -165,7 +167,7 @@ def test_every_tensor_comes_back(name: str, tmp_path: Path) -> None:
     assert changed(FIXTURES / name, written) == set(CHANGED.get(name, {}))
 
 
-@pytest.mark.parametrize("name", some(NAMES, *list(NAMES)[1::2]))
+@pytest.mark.parametrize("name", some(NAMES, *(set(list(NAMES)[1::2]) - ALIKE)))
 def test_it_comes_back_exactly(name: str, tmp_path: Path) -> None:
     theirs = read_pretrained(FIXTURES / name)
     run = import_run(FIXTURES / name, tmp_path / "run")

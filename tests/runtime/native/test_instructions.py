@@ -84,6 +84,7 @@ def make(name: str, folder: Path) -> Program:
     return Program([*runner, str(built)], SETS.get(machine, ["portable"]))
 
 
+@pytest.mark.exhaustive
 def test_all_instructions_find_what_plain_code_finds(program: Program) -> None:
     done = subprocess.run(program.command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -58,6 +58,7 @@ def batches() -> tf.data.Dataset:
 
 
 # To the end, and stopped in the middle of a round.
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("has_validation", "stop_after"),
     [pytest.param(False, 99, marks=pytest.mark.exhaustive), (True, 5)],

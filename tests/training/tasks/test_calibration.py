@@ -18,6 +18,7 @@ WORDS = ("ab", "ba", "cad", "dac", "bed", "deb")
 SIZE = {"model_dim": 8, "feed_forward_dim": 12, "num_heads": 2}
 
 
+@pytest.mark.exhaustive
 def test_a_run_stores_what_its_validation_translations_score(tmp_path: Path) -> None:
     lines = [f"{a} {b}" for a in WORDS for b in WORDS]
     pairs = Pairs(lines[:30], lines[:30], "words")

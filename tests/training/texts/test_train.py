@@ -74,6 +74,7 @@ def test_a_classifier_starts_from_a_masked_language_model_and_learns(
     assert not {"perplexity", "token_accuracy"} & {*record["history"]}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize(
     "asked", [{}, pytest.param({"overrides": {"dropout": 0.1}}, marks=pytest.mark.exhaustive)]

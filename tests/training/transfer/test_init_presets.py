@@ -69,7 +69,8 @@ def test_training_goes_on_from_a_preset(
 def test_a_preset_without_its_tokenizer_is_refused_in_one_line(
     tokenizer: Tokenizer, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = TransformerConfig.preset("tiny", vocab_size=tokenizer.vocab_size, **SMALL)
+    _, _, layers, _ = KINDS["translation"]
+    config = TransformerConfig.preset("tiny", vocab_size=tokenizer.vocab_size, **SMALL, **layers)
     build_model(config).save_to_preset(tmp_path / "preset")
     words = ["--init", str(tmp_path / "preset"), "--output", str(tmp_path / "run")]
     data = KINDS["translation"][3].format(text).split()

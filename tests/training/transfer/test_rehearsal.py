@@ -7,13 +7,17 @@ import pytest
 from few_updates import without_graphs
 
 from keras_transformer import Corpus, Pairs, TrainOptions, Translator, load_run, train
+from keras_transformer.config import TransformerConfig
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.prepared.prepare import prepare
 from keras_transformer.data.sources.streams import ParallelFiles
 from keras_transformer.data.sources.texts import TextCorpus, Texts
 from keras_transformer.data.sources.tsv import read_tsv
+from keras_transformer.models.families import build_model
+from keras_transformer.runs.finished_run import write_finished_run
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.text.tokenizer import train_tokenizer
 from keras_transformer.training.texts.train import train_texts
 from keras_transformer.training.transfer.rehearsal import made_pairs
 
@@ -115,8 +119,18 @@ def test_a_run_keeps_its_pairs_and_goes_on_with_them(begun: Path, tmp_path: Path
         resumed_with(made[:-1])
 
 
+@pytest.fixture
+def untrained(tmp_path: Path) -> Path:
+    """A finished run with initial weights."""
+    tokenizer = train_tokenizer(LINES, 15)
+    config = TransformerConfig(source_vocab_size=15, special_ids=tokenizer.special_ids, **SIZES)
+    place = RunDirectory(tmp_path / "untrained")
+    write_finished_run(place, build_model(config), (tokenizer, tokenizer), {})
+    return place.path
+
+
 @pytest.mark.usefixtures("few_updates", "without_workers")
-def test_it_needs_a_translation_and_text(begun: Path, tmp_path: Path) -> None:
+def test_it_needs_a_translation_and_text(untrained: Path, tmp_path: Path) -> None:
     rehearsing, place = TrainOptions(**OPTIONS, rehearsal=1.0), tmp_path / "run"
     message = r"rehearsal=1.0 .*give such a run with init"
     with pytest.raises(ValueError, match=message):
@@ -125,15 +139,15 @@ def test_it_needs_a_translation_and_text(begun: Path, tmp_path: Path) -> None:
     prepare(
         ParallelFiles((tmp_path / "lines",), (tmp_path / "lines",)),
         tmp_path / "prepared",
-        tokenizers=(begun / "tokenizer.model",),
+        tokenizers=(untrained / "tokenizer.model",),
         options=PrepareOptions(shards=1),
         workers=1,
         say=lambda line: None,
     )
     with pytest.raises(ValueError, match=message):
-        train(PreparedCorpus.load(tmp_path / "prepared"), place, init=begun, options=rehearsing)
+        train(PreparedCorpus.load(tmp_path / "prepared"), place, init=untrained, options=rehearsing)
     texts = TextCorpus(Texts(LINES, "lines"))
     with pytest.raises(ValueError, match=message):
-        train_texts("causal-lm", texts, place, init=begun, options=rehearsing)
+        train_texts("causal-lm", texts, place, init=untrained, options=rehearsing)
     with pytest.raises(ValueError, match="rehearsal must be at least 0, got -1"):
         TrainOptions(rehearsal=-1)
