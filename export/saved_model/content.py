@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.export.saved_model.requests import SignatureInputs
 from keras_transformer.export.saved_model.settings import SignatureKind
+from keras_transformer.markup.casing import Casing
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -21,12 +22,14 @@ class Settings:
         kind: Kind of signatures.
         max_source_length: Most tokens of a text.
         min_score: Log-probability a token below which confidence is low, if known.
+        casing: Whether a translator's texts in capitals are recased; "auto" means yes.
         options: Fields of `SearchOptions`.
     """
 
     kind: SignatureKind
     max_source_length: int
     min_score: float | None
+    casing: Casing
     options: Mapping[str, Any]
 
     def search_options(self) -> SearchOptions:

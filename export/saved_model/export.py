@@ -40,6 +40,7 @@ from keras_transformer.export.saved_model.settings import (
     SignatureKind,
     check_settings,
 )
+from keras_transformer.markup.casing import Casing, recases
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runs.finished_run import load_run
@@ -63,6 +64,7 @@ def export_saved_model(
     signatures: SignatureKind = "text",
     max_source_length: int = MAX_SOURCE_LENGTH,
     min_score: float | None = None,
+    casing: Casing = "auto",
     overwrite: bool = False,
     progress: Callable[[str], object] | None = None,
     **options: Unpack[SearchKeywords],
@@ -88,6 +90,9 @@ def export_saved_model(
             positions allow.
         min_score: Log-probability a token below which confidence is low, for `translate_n_best`;
             the run's if None. There is no `low_confidence` if neither is known.
+        casing: Whether a translator reads texts in capitals as sentences and translates them in
+            capitals: "auto" if few of a run's training lines were in capitals, or nobody knows, as
+            of imported models; "recase" or "keep".
         overwrite: Replace the version if it exists.
         progress: Called with a line of text as each stage begins, such as `print`.
         **options: Fields of `SearchOptions`, fixed in the graph; no sampling. The others are
@@ -113,6 +118,7 @@ def export_saved_model(
         version=version,
         signatures=signatures,
         max_source_length=max_source_length,
+        casing=casing,
         overwrite=overwrite,
     )
     check_min_score(min_score)
@@ -121,6 +127,7 @@ def export_saved_model(
         run = RunDirectory(Path(run_or_model))
         min_score = run.load_min_score() if min_score is None else min_score
         search = with_defaults(run.load_search(), options)
+        casing = casing if recases(casing, run.load_training_text()) else "keep"
     progress = progress or (lambda line: None)
     model, source, target = _open(run_or_model, tokenizer, target_tokenizer)
     if signatures == "text" and not all(map(can_be_read_in_graphs, (source, target))):
@@ -133,6 +140,7 @@ def export_saved_model(
         kind=signatures,
         max_source_length=max_source_length,
         min_score=min_score,
+        casing=casing,
         options=dict(search),
     )
     kind: type[Content] = EncoderContent if isinstance(model, EncoderOnly) else SearchContent

@@ -65,6 +65,8 @@ class SearchContent:
                 longest = min(longest, model.config.max_positions - 1)
         else:
             _check_slots(model, settings)
+            if settings.kind == "ids" and settings.casing == "recase":
+                raise ValueError("casing='recase' is for texts: signatures from ids have none.")
             check_token_ids(search, model.config.target_vocab_size, model.config.special_ids)
             limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
             search, longest = limits.fit(search), limits.longest_source(longest)
@@ -105,7 +107,9 @@ class SearchContent:
             generation = Generation(self.model, self.search, prompt or longest, longest)
             return GenerationSignatures(generation, *readers).make(self.declared)
         translation = Translation(self.model, self.search, longest)
-        signatures = TranslationSignatures(translation, *readers, self.settings.min_score)
+        signatures = TranslationSignatures(
+            translation, *readers, self.settings.min_score, self._recases
+        )
         return signatures.make(self.declared)
 
     def describe(self) -> dict[str, Any]:
@@ -115,8 +119,12 @@ class SearchContent:
             "max_source_length": self.settings.max_source_length,
         }
         if isinstance(self.model, Transformer):
-            fixed["min_score"] = self.settings.min_score
+            fixed |= {"min_score": self.settings.min_score, "recases": self._recases}
         return fixed
+
+    @property
+    def _recases(self) -> bool:
+        return self.settings.kind == "text" and self.settings.casing != "keep"
 
     @property
     def _marks(self) -> SentenceMarks:
@@ -141,5 +149,7 @@ def _check_decoder(model: DecoderOnly, search: SearchOptions, settings: Settings
         )
     if settings.min_score is not None:
         raise ValueError("min_score is for translations: leave it out.")
+    if settings.casing == "recase":
+        raise ValueError("casing is for translations: leave it out.")
     HypothesisSize.of(vars(model.config)).check(search)
     check_token_ids(search, model.config.vocab_size, model.config.special_ids)

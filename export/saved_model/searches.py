@@ -15,7 +15,7 @@ from keras_transformer.decoding.parts import ROWS, SharedDecoder, SharedParts, S
 from keras_transformer.decoding.scoring import align_ids
 from keras_transformer.decoding.search import search
 from keras_transformer.export.saved_model.id_rows import row_lengths, with_end
-from keras_transformer.export.saved_model.languages import RowLanguages
+from keras_transformer.export.saved_model.texts.languages import RowLanguages
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
 from keras_transformer.models.transformer import Transformer

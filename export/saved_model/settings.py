@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from keras_transformer.artefact.manifest import MANIFEST_FILE
 from keras_transformer.config.checks import check_choice
 from keras_transformer.export.placement import check_place
+from keras_transformer.markup.casing import Casing
 
 SignatureKind = Literal["text", "ids"]
 
@@ -13,7 +14,13 @@ DESCRIPTION_FILE = "assets.extra/export.json"
 
 
 def check_settings(
-    base: Path, *, version: int, signatures: str, max_source_length: int, overwrite: bool
+    base: Path,
+    *,
+    version: int,
+    signatures: str,
+    max_source_length: int,
+    casing: str,
+    overwrite: bool,
 ) -> None:
     """Refuses settings that no model could be exported with.
 
@@ -22,6 +29,7 @@ def check_settings(
         version: Number of the version, at least 1.
         signatures: Kind of signatures, "text" or "ids".
         max_source_length: Most tokens of a source.
+        casing: What is done to texts in capitals: "auto", "keep" or "recase".
         overwrite: Whether the version may be replaced.
 
     Raises:
@@ -36,6 +44,7 @@ def check_settings(
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
     check_choice("signatures", signatures, get_args(SignatureKind))
+    check_choice("casing", casing, get_args(Casing))
     if (base / MANIFEST_FILE).exists():
         raise ValueError(f"{base} is an ONNX artefact: choose another directory for SavedModels.")
     check_place(base / str(version), mark=DESCRIPTION_FILE, overwrite=overwrite)

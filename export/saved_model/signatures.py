@@ -13,9 +13,10 @@ from keras_transformer.artefact.signatures import (
     Signature,
     TensorSpec,
 )
-from keras_transformer.export.saved_model.distinct import TextsFound, filled_up
 from keras_transformer.export.saved_model.id_rows import last_tokens, read_rows
 from keras_transformer.export.saved_model.searches import Found, Generation, Searches, Translation
+from keras_transformer.export.saved_model.texts import capitals
+from keras_transformer.export.saved_model.texts.distinct import TextsFound, filled_up
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.graph_tokenizer import GraphTokenizer
@@ -98,7 +99,7 @@ class SearchSignatures:
         self, given: Tensor, max_length: Tensor, length_penalty: Tensor, *prefix: Tensor
     ) -> Outputs:
         """The best result of each row, with its own limit, length penalty and prefix."""
-        rows = self._begun(self._read(given), *prefix)
+        rows = self._begun(given, *prefix)
         found = self._searches.search_with_options(*rows, max_length, length_penalty)
         return self._best(given, rows, found)
 
@@ -131,9 +132,9 @@ class SearchSignatures:
         """Returns the rows to search for."""
         raise NotImplementedError
 
-    def _begun(self, rows: Rows, *prefix: Tensor) -> Rows:
-        """Returns rows whose results begin with prefixes, if there are any."""
-        return rows
+    def _begun(self, given: Tensor, *prefix: Tensor) -> Rows:
+        """Returns the rows to search for, whose results begin with prefixes if there are any."""
+        return self._read(given)
 
     def _scored(self, *given: Tensor) -> Rows:
         """Returns the rows to score."""
@@ -164,12 +165,31 @@ class SearchSignatures:
 
 
 class TranslationSignatures(SearchSignatures):
-    """The signatures of a translator."""
+    """The signatures of a translator.
+
+    Args:
+        searches: As for `SearchSignatures`.
+        source: Likewise.
+        target: Likewise.
+        min_score: Likewise.
+        recases: Whether texts in capitals are read as sentences, and translated in capitals.
+    """
 
     verb = "translate"
     text = "translation"
 
     _searches: Translation
+
+    def __init__(
+        self,
+        searches: Translation,
+        source: GraphTokenizer | None = None,
+        target: GraphTokenizer | None = None,
+        min_score: float | None = None,
+        recases: bool = False,
+    ) -> None:
+        super().__init__(searches, source, target, min_score)
+        self._recases = recases
 
     def _functions(self) -> dict[str, Callable[..., Outputs]]:
         more = {"translate_between": self.best, "encode": self.encoder_states}
@@ -193,6 +213,7 @@ class TranslationSignatures(SearchSignatures):
         tags = None
         if self._source is not None:
             given, tags = languages.read_tags(given)
+            given = self._recased(given)
         limit = self._searches.max_source_length
         rows = self._rows(given, self._source, config.source_vocab_size, limit)
         if not codes and (tags is None or not languages.knows_tags):
@@ -202,23 +223,40 @@ class TranslationSignatures(SearchSignatures):
             target = tf.where(tags == "", target, tags)
         return rows, *languages.between(source, target)
 
-    def _begun(self, rows: Rows, *prefix: Tensor) -> Rows:
-        return self._followed(rows, *prefix, limit=self._searches.options.max_length)
+    def _begun(self, given: Tensor, *prefix: Tensor) -> Rows:
+        return self._followed(given, *prefix, limit=self._searches.options.max_length)
 
     def _scored(self, *given: Tensor) -> Rows:
         source, target = given
-        limit = self._searches.max_target_length
-        return self._followed(self._read(source), target, limit=limit)
+        return self._followed(source, target, limit=self._searches.max_target_length)
 
-    def _followed(self, rows: Rows, given: Tensor, *, limit: int) -> Rows:
-        """Returns rows with ids or texts of translations, which are cut, behind their marks."""
-        *source, marks = rows
+    def _followed(self, given: Tensor, results: Tensor, *, limit: int) -> Rows:
+        """Returns the rows of sources with ids or texts of translations, which are cut, behind
+        their marks.
+        """
+        *source, marks = self._read(given)
         size = self._searches.model.config.target_vocab_size
-        return *source, tf.concat([marks, self._rows(given, self._target, size, limit)], axis=1)
+        if self._recases:
+            are_both = self._in_capitals(given) & capitals.are_in_capitals(results, fewest=1)
+            results = tf.where(are_both, capitals.recased(results), results)
+        return *source, tf.concat([marks, self._rows(results, self._target, size, limit)], axis=1)
 
     def _texts(self, given: Tensor, rows: Rows, ids: Tensor) -> Tensor:
         count, length = ids.shape[1:]
-        return tf.reshape(self._write(tf.reshape(ids, (-1, length))), (-1, count))
+        texts = tf.reshape(self._write(tf.reshape(ids, (-1, length))), (-1, count))
+        if not self._recases:
+            return texts
+        return tf.where(self._in_capitals(given)[:, None], capitals.in_capitals(texts), texts)
+
+    def _recased(self, texts: Tensor) -> Tensor:
+        """Returns texts, those in capitals as sentences."""
+        if not self._recases:
+            return texts
+        return tf.where(capitals.are_in_capitals(texts), capitals.recased(texts), texts)
+
+    def _in_capitals(self, given: Tensor) -> Tensor:
+        """Returns which sources have been recased: boolean `(batch,)`."""
+        return capitals.are_in_capitals(self._searches.languages.read_tags(given)[0])
 
 
 class GenerationSignatures(SearchSignatures):

@@ -113,11 +113,10 @@ def recased(text: str) -> str:
     return _BEGINNING.sub(lambda found: found[0].upper(), text.lower())
 
 
-def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Lift | None:
-    """Returns what lifts spans out of texts and recases those in capitals, if a model needs it.
+def recases(casing: Casing, seen: TrainingText | None) -> bool:
+    """Returns whether a model's texts in capitals are recased.
 
     Args:
-        lift: Lifts spans out of texts; None for none.
         casing: "auto" if fewer than one in a hundred of the model's training lines were in
             capitals, or no record says what they were; "recase" whatever they were; "keep" for
             texts as they are.
@@ -129,9 +128,21 @@ def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Li
     """
     check_choice("casing", casing, get_args(Casing))
     reads_capitals = seen is not None and seen.knows_capitals is not False
-    if casing == "keep" or (casing == "auto" and reads_capitals):
-        return lift
-    return partial(_lifted, lift=lift)
+    return casing == "recase" or (casing == "auto" and not reads_capitals)
+
+
+def recasing(lift: Lift | None, casing: Casing, seen: TrainingText | None) -> Lift | None:
+    """Returns what lifts spans out of texts and recases those in capitals, if a model needs it.
+
+    Args:
+        lift: Lifts spans out of texts; None for none.
+        casing: As for `recases`.
+        seen: Likewise.
+
+    Raises:
+        ValueError: `casing` is none of these.
+    """
+    return partial(_lifted, lift=lift) if recases(casing, seen) else lift
 
 
 def _lifted(text: str, lift: Lift | None, profile: Profile | None = None) -> Lifted:

@@ -15,7 +15,7 @@ SAMPLED_LINES = 100_000
 # A model knows what one line in this many held; fewer are chance, or slips of the splitter.
 _RARE = 100
 # Fewer may be an acronym.
-_FEWEST_CAPITALS = 5
+FEWEST_CAPITALS = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class TrainingText:
 
 def in_capitals(text: str) -> bool:
     """Returns whether a text is written in capitals, more of them than an acronym has."""
-    return text.isupper() and sum(map(str.isupper, text)) >= _FEWEST_CAPITALS
+    return text.isupper() and sum(map(str.isupper, text)) >= FEWEST_CAPITALS
 
 
 def _counts(values: Mapping[Any, Any] | None) -> dict[Kind, int] | None:

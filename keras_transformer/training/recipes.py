@@ -103,8 +103,10 @@ _BASE = Recipe(
 _BIG = replace(_BASE, learning_rate=0.0005, max_steps=300_000, average_checkpoints=20)
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
 _SMALL_TEXTS = Recipe(batch_tokens=2048, learning_rate=0.002, label_smoothing=0.0)
-# A decoder learns from every token, an encoder from 15 % of them.
-_SMALL_DECODERS = replace(_SMALL_TEXTS, epochs=10, most_epochs=30, small_dropout=0.3)
+# A decoder learns from every token, an encoder from 15 % of them; smaller batches need lower rates.
+_SMALL_DECODERS = replace(
+    _SMALL_TEXTS, epochs=10, most_epochs=30, fewest_tokens=1024, small_dropout=0.3
+)
 _LARGE_TEXTS = Recipe(
     epochs=40,
     batch_tokens=16_384,

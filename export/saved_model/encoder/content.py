@@ -106,7 +106,8 @@ class EncoderContent:
 def _num_hypotheses(model: EncoderOnly, settings: Settings) -> int:
     options = dict(settings.options)
     count = options.pop("num_hypotheses", NUM_HYPOTHESES)
-    others = [*options, *(["min_score"] if settings.min_score is not None else [])]
+    given = {"min_score": settings.min_score is not None, "casing": settings.casing == "recase"}
+    others = [*options, *(name for name, is_given in given.items() if is_given)]
     if others:
         raise TypeError(
             f"an encoder does not search, got {', '.join(others)}: leave it out; only "

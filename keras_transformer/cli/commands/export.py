@@ -16,6 +16,7 @@ from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.keras_side import ThreadOptions, limit_threads, load_training
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.distribution import install_command
+from keras_transformer.markup.casing import Casing, recases
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import SearchOptions
@@ -106,11 +107,15 @@ class SavedModelOptions:
             vocabulary of a tokenizer.json, which TensorFlow has no operator for.
         version: Number of the version; servers take the highest.
         max_source_length: Most tokens of a source; longer ones are cut.
+        casing: Whether a translator reads texts in capitals as sentences and translates them in
+            capitals: "auto" if few of its training lines were in capitals, or nobody knows;
+            "recase" or "keep".
     """
 
     signatures: Literal["text", "ids"] = "text"
     version: int = 1
     max_source_length: int = MAX_SOURCE_LENGTH
+    casing: Casing = "auto"
 
 
 # The fields of `OnnxOptions` that say how graphs are written, not what they choose among.
@@ -149,7 +154,7 @@ def main(arguments: Sequence[str]) -> int:
             _refuse(options.format, onnx)
             written = _export_pretrained(given.run, options)
     print(f"exported {given.run} to {written}")
-    if options.format != "onnx" and saved_model.signatures == "text":
+    if options.format not in ("onnx", "saved_model"):
         _tell_capitals(given.run)
     if options.format == "saved_model":
         _print_needs(written)
@@ -252,6 +257,8 @@ def _export_saved_model(
         check_settings(options.output.absolute(), **settings)
     _print_progress(f"loading {run}")
     model, source_tokenizer, target_tokenizer = load_run(run)
+    if not recases(saved_model.casing, RunDirectory(run).load_training_text()):
+        settings["casing"] = "keep"
     from keras_transformer.export import export_saved_model
 
     return export_saved_model(
@@ -270,8 +277,7 @@ def _tell_capitals(run: Path) -> None:
     """Says that texts in capitals are read as they are, if they are recased elsewhere."""
     if family_in(run) != "encoder-decoder":
         return
-    seen = RunDirectory(run).load_training_text()
-    if seen is None or seen.knows_capitals is False:
+    if recases("auto", RunDirectory(run).load_training_text()):
         print(
             "note: what was exported reads texts in capitals as they are; translate, evaluate and "
             "serve read them as sentences (--casing auto), with --format onnx from the artefact."

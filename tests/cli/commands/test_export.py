@@ -166,14 +166,21 @@ def test_an_existing_output_is_kept_unless_asked(run_cli, exporter, tmp_path) ->
     assert exporter[0][2]["overwrite"] is True
 
 
-@pytest.mark.parametrize(("signatures", "is_told"), [("text", True), ("ids", False)])
-def test_texts_in_capitals_that_are_not_recased_are_told(
-    run_cli, exporter, tmp_path, signatures: str, is_told: bool
+@pytest.mark.parametrize(("given", "passed"), [([], "auto"), (["--casing", "keep"], "keep")])
+def test_a_saved_model_recases_as_it_is_told(run_cli, exporter, tmp_path, given, passed) -> None:
+    result = run_cli("export", "runs/demo", "--format", "saved_model", "--output", tmp_path, *given)
+    assert result.code == 0 and exporter[0][2]["casing"] == passed
+    assert "reads texts in capitals as they are" not in result.out
+
+
+def test_another_toolkit_s_model_does_not_recase_which_is_told(
+    run_cli, exporter, tmp_path, monkeypatch
 ) -> None:
     (tmp_path / "config.json").write_text('{"family": "encoder-decoder"}')
-    flags = ["--format", "saved_model", "--signatures", signatures, "--output", tmp_path / "made"]
-    result = run_cli("export", tmp_path, *flags)
-    assert result.code == 0 and ("reads texts in capitals as they are" in result.out) is is_told
+    written = {"export_pretrained": lambda run, directory, **_: directory}
+    monkeypatch.setitem(vars(keras_transformer.export), *written.popitem())
+    flags = ["--format", "marian", "--output", tmp_path / "made"]
+    assert "reads texts in capitals as they are" in run_cli("export", tmp_path, *flags).out
 
 
 def test_of_a_saved_model_only_the_version_must_not_exist(run_cli, exporter, tmp_path) -> None:

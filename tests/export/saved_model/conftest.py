@@ -168,7 +168,7 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Served], 
                 target_tokenizer=None if target is source else target,
             )
             # What a graph does not do.
-            options: Any = {"letterless": "translate", "casing": "keep"}
+            options: Any = {"letterless": "translate"}
             made[served.path] = (
                 Translator(served.model, source, target, **options),
                 OnnxTranslator(artefact, threads=1, **options),

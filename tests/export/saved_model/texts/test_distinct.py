@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.artefact.signatures import LOWEST
-from keras_transformer.export.saved_model.distinct import distinct, filled_up
 from keras_transformer.export.saved_model.searches import Found
+from keras_transformer.export.saved_model.texts.distinct import distinct, filled_up
 from keras_transformer.search.distinct import as_many_as_kept, wider_searches
 from keras_transformer.search.distinct import filled_up as filled_up_outside
 from keras_transformer.search.options import Hypothesis, SearchOptions
