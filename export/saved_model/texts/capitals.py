@@ -28,9 +28,9 @@ def are_in_capitals(texts: Tensor, fewest: int = FEWEST_CAPITALS) -> Tensor:
     """Returns which texts `(batch,)` have only capitals, so many at least, and nothing that may be
     a span: boolean `(batch,)`.
     """
-    capitals = tf.strings.regex_replace(texts, r"[^\p{Lu}]", "")
     return (
-        (tf.strings.length(capitals, unit="UTF8_CHAR") >= fewest)
+        # No text of malformed bytes matches.
+        tf.strings.regex_full_match(texts, rf"(?s)(.*\p{{Lu}}){{{fewest}}}.*")
         & ~tf.strings.regex_full_match(texts, _NO_CAPITAL)
         & ~tf.strings.regex_full_match(texts, _OF_SPANS)
     )

@@ -34,6 +34,11 @@ def test_what_may_hold_a_span_stays(text: str) -> None:
     assert not are_in_capitals(tf.constant([text])).numpy().any()
 
 
+def test_malformed_bytes_stay() -> None:
+    texts = tf.constant([b"A\xc0\xc0\xc0\xc0", b"ALL CAPITALS\xff"])
+    assert not are_in_capitals(texts).numpy().any()
+
+
 def test_a_translation_is_written_in_capitals() -> None:
     assert in_capitals(tf.constant([["Straße", "år"]])).numpy().tolist() == [
         [b"STRASSE", "ÅR".encode()]
