@@ -8,7 +8,6 @@ from speed import artefacts
 from speed.serving import serve
 
 from keras_transformer.runtime.generator import OnnxGenerator
-from keras_transformer.runtime.generator_engine import OnnxGenerationEngine
 
 from ..engine import BEAM, BEAMS, GREEDY, SAMPLED, TOP_K, GenerationEngine
 
@@ -53,9 +52,9 @@ class OurEngine(GenerationEngine):
 
     def nats(self, rows: list[list[int]]) -> float:
         """As the base class says."""
-        with OnnxGenerationEngine(self._artefact, threads=self._threads) as engine:
-            # The last value is that of the end, which peers are not asked for.
-            return -sum(float(row[:-1].sum()) for row in engine.log_probabilities(rows))
+        values = self._generator.engine.log_probabilities(rows)
+        # The last value is that of the end, which peers are not asked for.
+        return -sum(float(row[:-1].sum()) for row in values)
 
 
 if __name__ == "__main__":

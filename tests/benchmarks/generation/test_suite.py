@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from generation.engine import SEARCHES, GenerationEngine
+from generation.engines.ours import OurEngine
 from generation.nats import nats
 from generation.peers import PEERS
 from generation.quality import measure_quality
@@ -16,6 +17,8 @@ from generation.sizes import SIZES
 from generation.suite import Cell, check_greedy, measure_cell
 from peers.peer import having
 from speed.cells import SPLIT
+
+from keras_transformer.runtime.generator import OnnxGenerator
 
 MINI = SIZES["mini"]
 CELL = Cell(size=MINI, precision="float32", threads=1, search="greedy", prompt=5, batch=3, length=4)
@@ -132,3 +135,15 @@ def test_perplexity_is_that_of_a_token() -> None:
 def test_nats_are_those_of_the_softmax() -> None:
     logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]], np.float32))
     assert nats(logits, [1, 0]) == pytest.approx(math.log(4 / 3) + math.log(2))
+
+
+def test_our_nats_are_those_of_the_tokens_alone(adapted_decoder: Any, tmp_path: Path) -> None:
+    artefact = tmp_path / "onnxruntime-float32"
+    artefact.symlink_to(adapted_decoder.merged[None])
+    engine = OurEngine("onnxruntime", 1)
+    engine.load(str(tmp_path), "float32")
+    rows = [[5, 6, 7], [8]]
+    with OnnxGenerator(artefact, threads=1) as generator:
+        found = [generator.engine.token_scores([], row, len(row), count=1) for row in rows]
+        expected = -sum(value for tokens in found for _, value, _ in tokens)
+    assert engine.nats(rows) == pytest.approx(expected, rel=1e-5)
