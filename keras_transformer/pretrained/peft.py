@@ -26,6 +26,9 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "rank_pattern": (None, {}),
     "alpha_pattern": (None, {}),
     "layer_replication": (None,),
+    "alora_invocation_tokens": (None,),
+    # Others, such as "pissa", are made for weights that they have changed.
+    "init_lora_weights": (True, False, None, "gaussian", "orthogonal", "eva"),
 }
 
 
@@ -45,14 +48,14 @@ def import_adapter(
         ValueError: The output has another name.
     """
     folder, imported = Path(directory), read_pretrained(base)
-    values = dict(FileValues(folder / CONFIG, read_json(folder / CONFIG)).values)
+    values = FileValues(folder / CONFIG, read_json(folder / CONFIG))
     for name, plain in _PLAIN.items():
-        if values.get(name) not in plain:
+        if (found := values.get(name, None)) not in plain:
             raise ImportRefusedError(
-                f"{folder / CONFIG} has {name}={values.get(name)!r}, and plain LoRA alone is read."
+                f"{values.origin} has {name}={found!r}, and plain LoRA alone is read."
             )
-    rank, alpha = int(values["r"]), float(values["lora_alpha"])
-    if values.get("use_rslora"):
+    rank, alpha = values.integer("r", least=1), values.number("lora_alpha")
+    if values.flag("use_rslora", False):
         alpha *= math.sqrt(rank)
     tensors = Tensors(open_safetensors(folder / WEIGHTS), str(folder / WEIGHTS))
     model = imported.build()

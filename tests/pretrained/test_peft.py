@@ -64,6 +64,8 @@ def test_the_adapted_model_is_the_merged_one(model: str, tmp_path: Path) -> None
     [
         ({"peft_type": "IA3"}, ("q_proj",), "peft_type='IA3', and plain LoRA alone is read"),
         ({"use_dora": True}, ("q_proj",), "use_dora=True"),
+        ({"init_lora_weights": "pissa"}, ("q_proj",), "init_lora_weights='pissa'"),
+        ({"r": None}, ("q_proj",), "the value of r must be given"),
         ({}, ("q_proj", "embed_tokens"), "of no linear layer that can be adapted"),
     ],
 )

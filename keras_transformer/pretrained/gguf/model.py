@@ -58,6 +58,8 @@ _BOTH_NORMS = {
     "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
+# Further factors of scaled positions, which are 1 in most files.
+_SCALES = ("attn_factor", "yarn_attn_factor", "yarn_ext_factor")
 # Numbers that a Llama's rates of positions are divided by.
 _RATES = "rope_freqs.weight"
 
@@ -190,6 +192,9 @@ def _rope(file: Gguf, prefix: str, found: Mapping[str, Any]) -> dict[str, Any]:
         kind = {"rope_type": "longrope", "attention_factor": 1.0, **lists}
         return {"rope_parameters": {**kind, "rope_theta": base}}
     scaling = f"{prefix}rope.scaling."
+    for other in (f"{prefix}rope.scale_linear", *(scaling + one for one in _SCALES)):
+        if values.number(other, 1.0) != 1:
+            raise ImportRefusedError(f"{values.origin} has {other}, which is not supported.")
     kind_of = values.text(f"{scaling}type", "none")
     if kind_of == "none":
         return {}

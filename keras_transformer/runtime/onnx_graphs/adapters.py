@@ -123,7 +123,10 @@ def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
         with numpy_archive(path) as file:
             values = {name: file[name] for name in file.files}
         settings = json.loads(str(values.pop(_SETTINGS)))
-        rank, scale = int(settings["rank"]), settings["alpha"] / settings["rank"]
+        rank = int(settings["rank"])
+        if rank < 1 or not values:
+            raise ValueError(f"it has {len(values)} factors of rank {rank}")
+        scale = settings["alpha"] / rank
     except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
         raise ValueError(f"{path} is no LoRA file, or damaged: {error}") from error
     found: Arrays = {}
@@ -136,7 +139,9 @@ def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
             )
         is_up = kind == _FACTORS[1]
         size, units = sizes[layer]
-        if value.shape != ((rank, units) if is_up else (size, rank)):
-            raise ValueError(f"{path} does not fit the model: {name} has the shape {value.shape}.")
+        if value.dtype.kind != "f" or value.shape != ((rank, units) if is_up else (size, rank)):
+            raise ValueError(
+                f"{path} does not fit the model: {name} has the shape {value.shape}, {value.dtype}."
+            )
         found[adapter_factors(layer)[is_up]] = value * scale if is_up else value
     return _Read(rank, found)

@@ -133,6 +133,7 @@ def test_yarn_has_the_numbers_of_its_metadata(monkeypatch: pytest.MonkeyPatch) -
         ("tokenizer.ggml.tokens", ["a"] * 345, r"a token twice"),
         ("tokenizer.ggml.token_type", [1], r"348 tokens and the types of 1"),
         ("tokenizer.ggml.merges", [1], r"merges must hold values of the type str"),
+        ("llama.rope.scaling.yarn_attn_factor", 1.2, r"yarn_attn_factor, which is not supported"),
         ("llama.rope.scaling.type", 7, r"rope.scaling.type must be a string"),
     ],
 )

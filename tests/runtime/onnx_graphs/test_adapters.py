@@ -83,9 +83,13 @@ def test_files_that_do_not_fit_are_refused(adapted_decoder: Any, tmp_path: Path)
 
     settings = np.array('{"rank": 2, "alpha": 2}')
     refused("is no LoRA file", weights=np.ones(3))
+    refused("it has 0 factors", settings=np.array('{"rank": 1000000000000, "alpha": 2}'))
+    refused("of rank 0", settings=np.array('{"rank": 0, "alpha": 2}'))
     refused("it has head/kernel", settings=settings, **{"head/kernel": np.ones(3)})
     with np.load(adapted_decoder.files["first"]) as file:
         name = next(name for name in file.files if name.endswith("lora_kernel_a"))
+        words = np.full(file[name].shape, "a")
     refused("has the shape", settings=settings, **{name: np.ones((3, 2))})
+    refused("has the shape", settings=settings, **{name: words})
     with pytest.raises(FileNotFoundError, match="give what save_lora_weights wrote"):
         OnnxGenerator(adapted_decoder.path, adapters={"one": tmp_path / "missing.npz"})
