@@ -10,6 +10,7 @@ from typing import Any
 from keras_transformer.cli.families import require_family
 from keras_transformer.cli.keras_side import limit_threads, load_training
 from keras_transformer.cli.long_lines import LineOptions
+from keras_transformer.config.family import FAMILIES, FamilyName
 from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
@@ -89,20 +90,36 @@ def open_whole_text_translator(
             artefact, or providers are given for a run.
     """
     require_family(directory, "encoder-decoder")
-    runtime, lines = runtime or RuntimeOptions(), lines or LineOptions()
+    chosen = dict((lines or LineOptions()).limits)
+    if min_score is not None:
+        chosen["min_score"] = min_score
+    opened: TextTranslator | None = open_artefact(directory, "encoder-decoder", runtime, **chosen)
+    if opened is not None:
+        return opened
+    load_training()
+    from keras_transformer.decoding.translator import Translator
+
+    return Translator.from_run(directory, **chosen)
+
+
+def open_artefact(
+    directory: Path, family: FamilyName, runtime: RuntimeOptions | None, **limits: Any
+) -> Any:
+    """Opens an exported artefact; returns None for a finished run, which takes a while to open.
+
+    Args:
+        directory: One or the other.
+        family: The family of its model.
+        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
+        **limits: Further arguments of what opens it.
+    """
+    runtime = runtime or RuntimeOptions()
     if (directory / "manifest.json").is_file():
         from keras_transformer.runtime.onnx_graphs.providers import parse_providers
-        from keras_transformer.runtime.translator import OnnxTranslator
 
         providers = parse_providers(runtime.provider)
-        return OnnxTranslator(
-            directory,
-            runtime.threads,
-            providers=providers,
-            min_score=min_score,
-            mmap=runtime.mmap,
-            **lines.limits,
-        )
+        kind = FAMILIES[family].load("opened")
+        return kind(directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits)
     check_run(directory)
     if runtime.provider:
         refuse_for_runs(directory, "--provider", "with --target portable ")
@@ -116,11 +133,7 @@ def open_whole_text_translator(
         file=sys.stderr,
         flush=True,
     )
-    load_training()
-    from keras_transformer.decoding.translator import Translator
-
-    chosen = lines.limits if min_score is None else {**lines.limits, "min_score": min_score}
-    return Translator.from_run(directory, **chosen)
+    return None
 
 
 def open_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:

@@ -2,19 +2,11 @@
 without importing TensorFlow, or a training run on Keras.
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli.artefact import (
-    RuntimeOptions,
-    check_finished_run,
-    check_run,
-    load_run,
-    refuse_for_runs,
-)
+from keras_transformer.cli.artefact import RuntimeOptions, load_run, open_artefact
 from keras_transformer.cli.families import require_family
-from keras_transformer.cli.keras_side import limit_threads
 from keras_transformer.config.encoder_only import EncoderHead
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runs.run_directory import RunDirectory
@@ -43,16 +35,10 @@ def open_encoder(
             cannot run the artefact, or providers are given for a run.
     """
     require_family(directory, "encoder", head)
-    runtime = runtime or RuntimeOptions()
-    if (directory / "manifest.json").is_file():
-        from keras_transformer.runtime.encoder import OnnxEncoder
-        from keras_transformer.runtime.onnx_graphs.providers import parse_providers
-
-        providers = parse_providers(runtime.provider)
-        return OnnxEncoder(
-            directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
-        )
-    model, tokenizer = _load_run(directory, runtime)
+    opened: TextUnderstanding | None = open_artefact(directory, "encoder", runtime, **limits)
+    if opened is not None:
+        return opened
+    model, tokenizer, _ = load_run(directory)
     from keras_transformer.decoding.encoder import TextEncoder
     from keras_transformer.features.feature_runs import RunFeatures
 
@@ -78,34 +64,10 @@ def open_generator(
             artefact, or providers are given for a run.
     """
     require_family(directory, "decoder")
-    runtime = runtime or RuntimeOptions()
-    if (directory / "manifest.json").is_file():
-        from keras_transformer.runtime.generator import OnnxGenerator
-        from keras_transformer.runtime.onnx_graphs.providers import parse_providers
-
-        providers = parse_providers(runtime.provider)
-        return OnnxGenerator(
-            directory, runtime.threads, providers=providers, mmap=runtime.mmap, **limits
-        )
-    model, tokenizer = _load_run(directory, runtime)
+    opened: TextGenerator | None = open_artefact(directory, "decoder", runtime, **limits)
+    if opened is not None:
+        return opened
+    model, tokenizer, _ = load_run(directory)
     from keras_transformer.decoding.generator import Generator
 
     return Generator(model, tokenizer, search=RunDirectory(directory).load_search(), **limits)
-
-
-def _load_run(directory: Path, runtime: RuntimeOptions) -> tuple[Any, Any]:
-    check_run(directory)
-    if runtime.provider:
-        refuse_for_runs(directory, "--provider", "with --target portable ")
-    if runtime.mmap:
-        refuse_for_runs(directory, "--mmap")
-    check_finished_run(directory)
-    limit_threads(runtime.threads)
-    print(
-        f"{directory} is a training run: TensorFlow has to start first, which takes a while. An "
-        "artefact written by `keras-transformer export` starts at once.",
-        file=sys.stderr,
-        flush=True,
-    )
-    model, tokenizer, _ = load_run(directory)
-    return model, tokenizer
