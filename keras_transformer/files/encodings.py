@@ -9,6 +9,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 MARK = "\ufeff"
+# To Python encodings, too, which take minutes for a long text.
+_NAMES_OF_HOSTS = ("punycode", "idna")
 
 
 def decoded(data: bytes, declared: Callable[[str], str | None] | None = None) -> tuple[str, str]:
@@ -27,6 +29,8 @@ def decoded(data: bytes, declared: Callable[[str], str | None] | None = None) ->
         said = declared(data.decode("latin-1")) if declared else None
         name = said or "utf-8"
     try:
+        if codecs.lookup(name).name in _NAMES_OF_HOSTS:
+            raise LookupError(name)
         text = data.decode(name)
     except LookupError as error:
         raise ValueError(f"it says that its encoding is {name}, which is unknown.") from error

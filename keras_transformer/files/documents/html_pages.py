@@ -27,7 +27,7 @@ _ATTRIBUTES = frozenset(("alt", "aria-label", "placeholder", "title"))
 _META = frozenset(("description", "og:title", "og:description", "twitter:title"))
 _BUTTONS = frozenset(("button", "submit", "reset"))
 _ROLES: dict[str, Any] = {"kept": "alone", "alone": "mark", "opens": "opens", "closes": "closes"}
-_CHARSET = re.compile(r"<meta[^>]*?charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r"<meta(?:(?!<meta)[^>])*?charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 # From where a name begins: else each letter of a long one is looked at from all before it.
 _VALUE = re.compile(r"(?<![^\s\"'<>/])([^\s=\"'<>/]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _SPACE = re.compile(r"[ \t\r\n\f]+")

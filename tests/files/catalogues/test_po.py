@@ -174,6 +174,7 @@ def test_texts_are_escaped_and_wrapped(text: str, written: str) -> None:
         (b'msgid ""\nmsgstr "Plural-Forms: nplurals=1; plural=n>1;"', "has 1 forms, and a rule"),
         (b'msgid ""\nmsgstr "Plural-Forms: nplurals=1000000000; plural=0;"', "has 1000000000 f"),
         (b'msgid ""\nmsgstr "charset=x-no\\n"\n', "its encoding is x-no, which is unknown"),
+        (b'msgid ""\nmsgstr "charset=punycode\\n"\n', "is punycode, which is unknown"),
     ],
 )
 def test_what_is_no_catalogue_is_refused(data: bytes, error: str) -> None:
