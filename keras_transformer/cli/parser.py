@@ -66,6 +66,15 @@ class CommandParser:
             "--config", action="config", metavar="YAML", help="Read options from this YAML file."
         )
 
+    @classmethod
+    def of_model(cls, command: str, summary: str, **groups: type) -> "CommandParser":
+        """Returns the parser of a command that opens a model, with a dataclass for each title."""
+        parser = cls(command, summary)
+        parser.add_positional("model", "Exported directory, or training run.")
+        for title, options_class in groups.items():
+            parser.add_fields(options_class, title=title)
+        return parser
+
     def add_positional(
         self, name: str, help_text: str, *, many: bool = False, required: bool = True
     ) -> None:

@@ -106,8 +106,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser("evaluate", "Translate a test set and score it (sacreBLEU, chrF).")
-    parser.add_positional("model", "Exported directory, or training run.")
+    about = "Translate a test set and score it (sacreBLEU, chrF)."
+    parser = CommandParser.of_model("evaluate", about)
     parser.add_fields(EvaluateOptions, title="test set and result")
     parser.add_fields(RuntimeOptions, title="runtime")
     parser.add_fields(SearchOptions, title=TITLE, skip=_LEFT_OUT)

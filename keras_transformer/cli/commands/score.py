@@ -69,14 +69,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "score",
         "Score given translations: one log-probability a line, in nats, as the model sees it.",
+        translations=ScoreOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(ScoreOptions, title="translations")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser
 
 
 def _score(translator: TextTranslator, pairs: Pairs, options: ScoreOptions) -> Iterator[float]:

@@ -65,14 +65,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "tokenize",
         "Write the pieces of each line of standard input, separated by spaces, as a model reads "
         "them.",
+        tokens=TokenizeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(TokenizeOptions, title="tokens")
-    return parser
 
 
 def _json_answers(tokenizer: Tokenizer, options: TokenizeOptions) -> JsonAnswers:

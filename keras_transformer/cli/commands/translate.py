@@ -260,12 +260,11 @@ def _about_line(error: ValueError, done: int) -> ValueError:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    parser = CommandParser.of_model(
         "translate",
         "Translate standard input line by line: one line out per line in (or one per hypothesis "
         "with --num-hypotheses), empty lines kept.",
     )
-    parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(SearchOptions, title=TITLE, skip=OF_ONE_TEXT)
     parser.add_fields(TranslateOptions, title="lines")
     parser.add_fields(LineOptions, title="long lines")

@@ -150,11 +150,10 @@ def _tell(output: Path, outcome: Outcome) -> None:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    parser = CommandParser.of_model(
         "translate-file",
         "Translate the texts of a file and write it again, the rest of it byte for byte as it was.",
     )
-    parser.add_positional("model", "Exported directory, or training run.")
     parser.add_positional("input", "The file.")
     parser.add_positional("output", "File to write, of the same format.")
     parser.add_fields(FileOptions, title="file")

@@ -111,13 +111,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    parser = CommandParser.of_model(
         "generate",
         "Continue the lines of standard input: one line out per line in (or one per hypothesis "
         "with --num-hypotheses). --max-length and --min-length count new tokens. At a terminal "
         "each text appears as it is generated.",
     )
-    parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(SearchOptions, title=TITLE, skip=OF_TRANSLATION)
     parser.add_fields(GrammarOptions, title="grammar (needs the package llguidance)")
     parser.add_fields(GenerateOptions, title="texts")

@@ -51,14 +51,13 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    parser = CommandParser.of_model(
         "perplexity",
         "Write the perplexity of each line of standard input (exp of the mean negative "
         "log-probability a token, the end of the line counted), and that of the whole text on "
         "standard error. A model with a memory reads all lines as one text: each goes on where the "
         "one before ended, and may have any length.",
     )
-    parser.add_positional("model", "Exported directory, or training run.")
     parser.add_fields(TextLineOptions, title="lines", defaults={"long_lines": "refuse"})
     parser.add_fields(RuntimeOptions, title="runtime")
     return parser

@@ -139,18 +139,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "classify",
         "Classify the lines of standard input: for each its label, a tab and the label's "
         "probability. A model that gives texts any number of labels (multi_label) writes all of "
         "--threshold or more, most probable first, with a tab before each further one; none is an "
         "empty line. With --test-tsv, say how well labelled texts are classified.",
+        texts=ClassifyOptions,
+        lines=TextLineOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(ClassifyOptions, title="texts")
-    parser.add_fields(TextLineOptions, title="lines")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser
 
 
 def _test(

@@ -82,11 +82,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
-        "embed", "Embed the lines of standard input: one vector for each, in a NumPy file."
+    return CommandParser.of_model(
+        "embed",
+        "Embed the lines of standard input: one vector for each, in a NumPy file.",
+        vectors=EmbedOptions,
+        lines=TextLineOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(EmbedOptions, title="vectors")
-    parser.add_fields(TextLineOptions, title="lines")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser

@@ -50,14 +50,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "fill-mask",
         "Fill every <mask>, or [MASK] where an imported vocabulary spells it so, in the lines of "
         "standard input, each of which needs one: one line out per line in (or one per hypothesis "
         "with --num-hypotheses), the log-probability of what was filled in, a tab and the text.",
+        masks=FillMaskOptions,
+        lines=TextLineOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(FillMaskOptions, title="masks")
-    parser.add_fields(TextLineOptions, title="lines")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser

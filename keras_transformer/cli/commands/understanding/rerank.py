@@ -83,19 +83,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "rerank",
         "Rank texts by how well they fit a query. Each line of standard input has a query, a tab "
         "and a text; the lines of a query stand together. For each query its texts are written, "
         "best first: the query, a tab, the score, a tab and the text. Scores have six decimals, "
         "lie in 0 to 1 if the model has a sigmoid, and texts with the same score keep their order. "
         'With --jsonl each line has a "query" and "texts", and is written again with "results".',
+        results=RerankOptions,
+        lines=TextLineOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(RerankOptions, title="results")
-    parser.add_fields(TextLineOptions, title="lines")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser
 
 
 def _ranked(scored: Iterable[ScoredLine]) -> Iterator[tuple[str, list[RankedText]]]:

@@ -80,17 +80,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def build_parser() -> CommandParser:
     """Returns the subcommand's parser, without importing TensorFlow."""
-    parser = CommandParser(
+    return CommandParser.of_model(
         "tag",
         "Tag the words of standard input's lines: for each line the tags of its words, separated "
         f"by spaces; {_NO_TAG} for a word without a token or beyond the longest text. With "
         "--test-text, say how well tagged texts are tagged.",
+        texts=TagOptions,
+        lines=TextLineOptions,
+        runtime=RuntimeOptions,
     )
-    parser.add_positional("model", "Exported directory, or training run.")
-    parser.add_fields(TagOptions, title="texts")
-    parser.add_fields(TextLineOptions, title="lines")
-    parser.add_fields(RuntimeOptions, title="runtime")
-    return parser
 
 
 def _test(
