@@ -2,6 +2,7 @@
 model and its template may come from anybody.
 """
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -13,11 +14,12 @@ import jinja2.ext
 from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-# Rounds of loops and calls of one text. Templates need some for each message.
+# Rounds of loops, calls, and thousands of characters that are put together for one text. Templates
+# need some for each message.
 _MOST_STEPS = 200_000
 # Characters, items or bits of a product.
 _MOST_PRODUCT = 1 << 20
-_COUNTED = "counted"
+_COUNTED, _MEASURED = "counted", "measured"
 _steps: ContextVar[Iterator[int]] = ContextVar("steps")
 
 
@@ -30,6 +32,14 @@ def compiled(template: str) -> Callable[[Mapping[str, Any]], str]:
     tree = made.parse(template)
     for loop in tree.find_all(nodes.For):
         loop.iter = nodes.Filter(loop.iter, _COUNTED, [], [], None, None, lineno=loop.lineno)
+    joining: Iterable[Any] = tree.find_all((nodes.Concat, nodes.Output))
+    for one in joining:
+        one.nodes = [
+            part
+            if isinstance(part, nodes.TemplateData)
+            else nodes.Filter(part, _MEASURED, [], [], None, None, lineno=one.lineno)
+            for part in one.nodes
+        ]
     tree.set_environment(made)
     found = jinja2.Template.from_code(made, made.compile(tree), made.make_globals(None))
 
@@ -45,6 +55,20 @@ def _step() -> None:
         raise jinja2.TemplateError(f"it takes more than {_MOST_STEPS} steps")
 
 
+def _measured(value: Any) -> Any:
+    for _ in range(len(value) // 1000 if isinstance(value, str) else 0):
+        _step()
+    return value
+
+
+def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(*given: Any, **named: Any) -> Any:
+        return _measured(function(*given, **named))
+
+    return run
+
+
 def _counted(items: Iterable[Any]) -> Iterator[Any]:
     for one in items:
         _step()
@@ -53,20 +77,22 @@ def _counted(items: Iterable[Any]) -> Iterator[Any]:
 
 class _Sandbox(ImmutableSandboxedEnvironment):
     # One of them alone may keep Python busy for hours, and all other threads waiting.
-    intercepted_binops = frozenset(["*", "**"])
+    intercepted_binops = frozenset(["*", "**", "+"])
 
     def call(__self, __context: Any, __obj: Any, *given: Any, **named: Any) -> Any:  # noqa: N805
         _step()
-        return super().call(__context, __obj, *given, **named)
+        return _measured(super().call(__context, __obj, *given, **named))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if _size(operator, left, right) > _MOST_PRODUCT:
             raise jinja2.TemplateError(f"what {operator} gives is too large")
-        return super().call_binop(context, operator, left, right)
+        return _measured(super().call_binop(context, operator, left, right))
 
 
 def _size(operator: str, left: Any, right: Any) -> int:
-    """Returns the characters, items or bits of a product or a power."""
+    """Returns the items of two lists, or the characters, items or bits of a product or a power."""
+    if operator == "+":
+        return len(left) + len(right) if isinstance(left, list) and isinstance(right, list) else 0
     if isinstance(left, int) and isinstance(right, int):
         bits = left.bit_length()
         return bits * abs(right) if operator == "**" else bits + right.bit_length()
@@ -113,7 +139,8 @@ def _environment() -> _Sandbox:
     made = _Sandbox(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, jinja2.ext.loopcontrols]
     )
-    made.filters |= {"tojson": _to_json, _COUNTED: _counted}
+    made.filters = {name: _measuring(one) for name, one in made.filters.items()}
+    made.filters |= {"tojson": _to_json, _COUNTED: _counted, _MEASURED: _measured}
     made.globals |= {
         "raise_exception": _raise_exception,
         "strftime_now": lambda form: datetime.now().strftime(form),

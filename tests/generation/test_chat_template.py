@@ -60,6 +60,9 @@ def test_what_leaves_the_sandbox_fails(text: str) -> None:
         ChatTemplate(text).render(USER)
 
 
+GROWS = (
+    "{{% set ns = namespace(x='a') %}}{{% for a in range(60) %}}{{% set ns.x = {} %}}{{% endfor %}}"
+)
 LONG = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"
 DEEP = "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}{{ f(50) }}"
 
@@ -69,6 +72,8 @@ DEEP = "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}
     [
         (LONG, "it takes more than 200000 steps"),
         (DEEP, "it takes more than 200000 steps"),
+        (GROWS.format("ns.x ~ ns.x"), "it takes more than 200000 steps"),
+        (GROWS.format("[ns.x, ns.x] | join"), "it takes more than 200000 steps"),
         ("{{ 9 ** (9 ** 9) }}", "what [*][*] gives is too large"),
         ("{{ 10 ** 9 * messages[0].content }}", "what [*] gives is too large"),
     ],
