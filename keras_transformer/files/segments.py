@@ -113,7 +113,7 @@ def note_of(found: Sequence[Translation]) -> str:
 
 
 class Document(Protocol):
-    """A file that was read."""
+    """A file that was read; its class takes the file's bytes and a `Reading`."""
 
     @property
     def segments(self) -> Sequence[Segment]:

@@ -49,14 +49,7 @@ class _Entry:
 
 
 class PoDocument(TextDocument):
-    """A catalogue.
-
-    Args:
-        data: The file.
-        reading: How translations are written.
-
-    Attributes:
-        segments: Its entries, without the header and those that are obsolete.
+    """A catalogue: its entries are translated, without the header and those that are obsolete.
 
     Raises:
         ValueError: It is no catalogue; the message says what is wrong in which line.

@@ -9,14 +9,7 @@ from keras_transformer.files.xml_elements import Element, XmlDocument, escaped
 
 
 class QtDocument(XmlDocument):
-    """A catalogue of Qt.
-
-    Args:
-        data: The file.
-        reading: How translations are written.
-
-    Attributes:
-        segments: Its messages, but those that have vanished from the program.
+    """A catalogue of Qt: its messages are translated, but those that the program has no longer.
 
     Raises:
         ValueError: It is no such catalogue.

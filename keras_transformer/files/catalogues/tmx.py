@@ -10,14 +10,8 @@ _INLINE: Roles = {"hi": "inside", "bpt": "opens", "ept": "closes"}
 
 
 class TmxDocument(XmlDocument):
-    """A translation memory, whose units get a variant in the language of the translations.
-
-    Args:
-        data: The file.
-        reading: How translations are written; with a language unless the file has just two.
-
-    Attributes:
-        segments: Its units that have a variant in the source language.
+    """A translation memory, whose units get a variant in the language of the translations: that of
+    the reading, or the other one of a file that has just two.
 
     Raises:
         ValueError: It is no TMX, or the language of the translations is unknown.

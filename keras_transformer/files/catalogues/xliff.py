@@ -19,14 +19,8 @@ _INLINE: Roles = {
 
 
 class XliffDocument(XmlDocument):
-    """A file of XLIFF.
-
-    Args:
-        data: The file.
-        reading: How translations are written.
-
-    Attributes:
-        segments: Its units, or their segments in version 2, but those that nobody translates.
+    """A file of XLIFF: its units are translated, or their segments in version 2, but those that
+    nobody translates.
 
     Raises:
         ValueError: It is no XLIFF.

@@ -44,14 +44,8 @@ class _Token(NamedTuple):
 
 
 class HtmlDocument(TextDocument):
-    """A page, or a part of one.
-
-    Args:
-        data: The file.
-        reading: How translations are written; a language is named in `<html lang>`.
-
-    Attributes:
-        segments: The texts of its blocks and of some attributes.
+    """A page, or a part of one: the texts of its blocks and of some attributes are translated, and
+    their language is named in `<html lang>`.
     """
 
     has_references = True

@@ -25,15 +25,7 @@ _END_OF_HEADING = re.compile(r"(?<![ \t])[ \t]+#+[ \t]*\Z")
 
 
 class MarkdownDocument(TextDocument):
-    """A text in Markdown. A paragraph is written in one line, code and front matter stay.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: Its texts.
-    """
+    """A text in Markdown. A paragraph is written in one line, code and front matter stay."""
 
     def __init__(self, data: bytes, reading: Reading) -> None:
         super().__init__(data)

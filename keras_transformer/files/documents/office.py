@@ -30,14 +30,7 @@ _AROUND = frozenset(("hyperlink", "ins", "moveTo", "sdt", "smartTag"))
 
 
 class OfficeDocument:
-    """A file of an office program.
-
-    Args:
-        data: The file.
-        reading: How much it may hold; the formats mark nothing.
-
-    Attributes:
-        segments: Its paragraphs.
+    """A file of an office program, whose paragraphs are translated.
 
     Raises:
         ValueError: It is no such file.

@@ -9,15 +9,7 @@ _TEXT = re.compile(r"[^\s](?:[^\r\n]*[^\s])?")
 
 
 class PlainTextDocument(TextDocument):
-    """A text whose lines are translated one by one.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: Its lines.
-    """
+    """A text whose lines are translated one by one."""
 
     def __init__(self, data: bytes, reading: Reading) -> None:
         super().__init__(data)

@@ -29,14 +29,7 @@ _SPEAKERS = re.compile(r"[-–—]\s*\w")
 
 
 class SubtitleDocument(TextDocument):
-    """Subtitles, whose times stay.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: The texts of their cues.
+    """Subtitles: the texts of their cues are translated, and times stay.
 
     Raises:
         ValueError: It has no cue.

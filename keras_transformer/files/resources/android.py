@@ -21,14 +21,7 @@ _SPACE = r"\u0020"
 
 
 class AndroidDocument(XmlDocument):
-    """A file of Android's texts.
-
-    Args:
-        data: The file.
-        reading: How translations are written; the language decides the plural forms.
-
-    Attributes:
-        segments: Its strings, items of arrays, and plurals.
+    """A file of Android's texts: its strings, items of arrays, and plurals are translated.
 
     Raises:
         ValueError: It is no such file.

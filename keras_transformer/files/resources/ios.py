@@ -19,14 +19,7 @@ _KEPT = re.compile(r"\\(?:[tr\\0]|U[0-9A-Fa-f]{4})|[\\\"\n]")
 
 
 class IosDocument(TextDocument):
-    """A file of a program's texts by their keys.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: Its values.
+    """A file of a program's texts by their keys: its values are translated.
 
     Raises:
         ValueError: Something in it is no entry.

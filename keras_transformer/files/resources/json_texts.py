@@ -11,15 +11,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 class JsonDocument(TextDocument):
-    """Texts in JSON, by their keys.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: All strings that are values, but those under keys that begin with "@", which say
-            something about others.
+    """Texts in JSON, by their keys: strings that are values are translated, but those under keys
+    that begin with "@", which say something about others.
 
     Raises:
         ValueError: It is not JSON.

@@ -19,14 +19,7 @@ _ARGUMENT = re.compile(r"\{\d+")
 
 
 class PropertiesDocument(TextDocument):
-    """A file of a program's texts by their keys.
-
-    Args:
-        data: The file.
-        reading: Not used: the format marks nothing.
-
-    Attributes:
-        segments: Its values.
+    """A file of a program's texts by their keys: its values are translated.
 
     Raises:
         ValueError: A line is no entry.

@@ -25,15 +25,8 @@ _LANGUAGES = frozenset(name.partition("_")[0] for name in locale.locale_alias)
 
 
 class YamlDocument(TextDocument):
-    """Texts in YAML, by their keys.
-
-    Args:
-        data: The file.
-        reading: How translations are written: a language replaces the only outermost key, if that
-            is the code of one.
-
-    Attributes:
-        segments: All strings that are values.
+    """Texts in YAML, by their keys: all strings that are values are translated. The language of the
+    translations replaces the only outermost key, if that is the code of one.
 
     Raises:
         ValueError: It is not YAML.
