@@ -232,24 +232,20 @@ class RowReader:
             ServingError: One is too long, an option is out of range, or the model does not know a
                 language.
         """
-        search, count = self._search, len(texts)
+        count = len(texts)
         source, target = (code.encode() for code in languages)
         return self._parts(
             [text.encode() for text in texts],
-            [(b"", search.max_length, search.length_penalty)] * count,
-            [(source, target)] * count,
-            [own_of(own, search) if own else ()] * count,
-            [lift] * count,
+            languages=[(source, target)] * count,
+            own=[own_of(own, self._search) if own else ()] * count,
+            lifts=[lift] * count,
         )
 
     def _texts(self, inputs: Arrays) -> Request:
-        search, texts = self._search, inputs["text"].tolist()
-        return self._parts(texts, [(b"", search.max_length, search.length_penalty)] * len(texts))
+        return self._parts(inputs["text"].tolist())
 
     def _sentences(self, inputs: Arrays) -> Request:
-        search, texts = self._search, inputs["text"].tolist()
-        options = [(b"", search.max_length, search.length_penalty)] * len(texts)
-        return self._parts(texts, options, attributes=False)
+        return self._parts(inputs["text"].tolist(), attributes=False)
 
     def _texts_with_options(self, inputs: Arrays) -> Request:
         texts = inputs["text"].tolist()
@@ -267,10 +263,8 @@ class RowReader:
 
     def _texts_between(self, inputs: Arrays) -> Request:
         names = ("source_language", "target_language")
-        search, texts = self._search, inputs["text"].tolist()
         languages = list(zip(*(inputs[name].tolist() for name in names), strict=True))
-        options = [(b"", search.max_length, search.length_penalty)] * len(texts)
-        return self._parts(texts, options, languages)
+        return self._parts(inputs["text"].tolist(), languages=languages)
 
     def _untagged(
         self, texts: list[bytes], languages: Sequence[tuple[bytes, bytes]] | None = None
@@ -301,13 +295,19 @@ class RowReader:
     def _parts(
         self,
         texts: list[bytes],
-        options: Sequence[tuple[bytes, int, float]],
+        options: Sequence[tuple[bytes, int, float]] | None = None,
         languages: Sequence[tuple[bytes, bytes]] | None = None,
         own: Sequence[Own] | None = None,
         lifts: Sequence[Lift | None] | None = None,
         attributes: bool = True,
     ) -> Request:
-        """Returns the parts of all texts; a prefix begins a text's first one."""
+        """Returns the parts of all texts; a prefix begins a text's first one.
+
+        Options of a text are its prefix, longest translation and length penalty; those of the
+        server if None.
+        """
+        search = self._search
+        options = options or [(b"", search.max_length, search.length_penalty)] * len(texts)
         tagged, begins = self._untagged(texts, languages)
         lifts = lifts or [None] * len(tagged)
         passages = [
