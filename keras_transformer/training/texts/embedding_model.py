@@ -51,12 +51,8 @@ class EmbeddingTrainingModel(TrainingModel):
     ) -> Tensor:
         """Returns the mean loss of the batch's pairs and updates the metrics.
 
-        Args:
-            x: The inputs.
-            y: Not used: each pair's label is its own place in the batch.
-            y_pred: The vectors.
-            sample_weight: float32 `(batch, 1)`.
-            training: Not used.
+        Each pair's label is its own place in the batch, whatever `y` is; `y_pred` are the vectors,
+        and `sample_weight` is float32 `(batch, 1)`.
         """
         logits = in_batch_logits(y_pred, x["token_ids"])
         own, weights = ops.diagonal(logits), ops.squeeze(sample_weight, -1)

@@ -57,12 +57,8 @@ class MultiLabelTrainingModel(TrainingModel):
     ) -> Tensor:
         """Returns the mean loss of the batch's labels and updates the metrics.
 
-        Args:
-            x: Not used.
-            y: Whether each text has each label, int32 `(batch, labels)`.
-            y_pred: The encoder's states `(batch, 1, width)`.
-            sample_weight: float32 `(batch, labels)`.
-            training: Not used.
+        `y` says whether each text has each label, int32 `(batch, labels)`; `y_pred` are the
+        encoder's states `(batch, 1, width)`, and `sample_weight` is float32 `(batch, labels)`.
         """
         states = ops.reshape(y_pred, (-1, y_pred.shape[-1]))
         product = ops.matmul(states, ops.transpose(self.transformer.output_matrix))

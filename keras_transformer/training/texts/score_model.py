@@ -37,12 +37,7 @@ class ScoreTrainingModel(TrainingModel):
     ) -> Tensor:
         """Returns the mean loss of the batch's pairs and updates the metrics.
 
-        Args:
-            x: Not used.
-            y: Scores, float32 `(batch, 1)`.
-            y_pred: The model's, `(batch, 1)`.
-            sample_weight: float32 `(batch, 1)`.
-            training: Not used.
+        Scores `y`, those of the model, `y_pred`, and `sample_weight` are float32 `(batch, 1)`.
         """
         wanted, given = ops.cast(y, "float32"), ops.cast(y_pred, "float32")
         losses = ops.binary_crossentropy(wanted, given)
