@@ -57,16 +57,9 @@ class OnnxGenerationEngine(DecoderEngine):
     ) -> list[list[Candidate]]:
         """As `GenerationEngine.search`; greedy search is faster without scores.
 
-        Args:
-            prompts: As there.
-            options: As there.
-            with_scores: As there.
-            stops: As there.
-            phrases: As there.
-            starts: The token that each row begins with, before its prompt, which then may hold any
-                ids; empty for the model's own.
-            grammar: As there.
-            adapters: The name of each row's adapter, None for none; empty for none in any.
+        `starts` are the tokens that rows begin with, before their prompts, which then may hold any
+        ids; empty for the model's own. `adapters` are the names of rows' adapters, None for none;
+        empty for none in any.
 
         Raises:
             ValueError: A prompt or an option does not fit the model.

@@ -250,16 +250,7 @@ class Service:
     ) -> AsyncGenerator[tuple[int, Any], None]:
         """Yields what `stream` emits for each row, with the row's place, one row after the other.
 
-        Args:
-            loaded: The version that `find` returned.
-            name: What the request is called in metrics and log.
-            read: Returns the rows.
-            stream: Emits the pieces of a row's answer.
-            sentences: How many rows it has at least: too many are refused before they are read.
-            texts: The request's texts, which may go into the log.
-            is_quick: Whether reading takes no longer than tokenizing the texts does; what takes
-                longer has a thread, and delays no other request.
-            timeout: Seconds after which it gives up, at most the server's own limit.
+        All other arguments are those of `run`.
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
@@ -367,13 +358,7 @@ class Service:
     async def explain(
         self, loaded: LoadedVersion, text: str, timeout: float | None, languages: tuple[str, str]
     ) -> dict[str, Any]:
-        """Returns the best translations of a text with their attention to it.
-
-        Args:
-            loaded: The version that `find` returned.
-            text: The source text.
-            timeout: Seconds after which it gives up, at most the server's own limit.
-            languages: Codes of the text's language and of the other one; "" for the defaults.
+        """Returns the best translations of a text with their attention to it; see `stream`.
 
         Returns:
             As `ServedModel.describe`; each of the `hypotheses`, best first, has `translation`,
