@@ -41,7 +41,6 @@ SHORTLIST_FILE = "shortlist.npz"
 # Those of an encoder-decoder.
 GRAPHS = ENCODER_DECODER.graphs
 TARGETS = ("onnxruntime", "native", "portable")
-SIDES = ENCODER_DECODER.tokenizers
 # The field with the hash of the others.
 _OWN_SHA256 = "sha256"
 _HASH_BLOCK_BYTES = 1 << 20
