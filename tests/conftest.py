@@ -114,7 +114,7 @@ logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draws fewer examples than `make test-all`, which leaves out no mark."""
-    examples = 12 if config.getoption("markexpr") else 40
+    examples = 8 if config.getoption("markexpr") else 40
     # A first call may trace a graph, so that time says nothing about an example.
     hypothesis.settings.register_profile("keras", deadline=None, max_examples=examples)
     hypothesis.settings.load_profile("keras")
@@ -124,10 +124,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Draws of the examples that tests ask for themselves a third, if `make test-all` does not."""
     if not config.getoption("markexpr"):
         return
+    usual = hypothesis.settings.default.max_examples
     for test in {getattr(item, "obj", None) for item in items}:
         own = getattr(test, "_hypothesis_internal_use_settings", None)
-        if own is not None and own.max_examples > 12:
-            few = hypothesis.settings(own, max_examples=max(12, own.max_examples // 3))
+        if own is not None and own.max_examples > usual:
+            few = hypothesis.settings(own, max_examples=max(usual, own.max_examples // 3))
             test._hypothesis_internal_use_settings = few
 
 

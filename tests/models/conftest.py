@@ -304,7 +304,7 @@ def headed_family(request: pytest.FixtureRequest) -> Family:
 
 @pytest.fixture(
     scope="session",
-    params=some([f for f in EVERY if f.is_causal], *TYPICAL),
+    params=some([f for f in EVERY if f.is_causal], *TRACED),
     ids=lambda family: family.name,
 )
 def causal_family(request: pytest.FixtureRequest) -> Family:

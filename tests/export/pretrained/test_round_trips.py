@@ -15,6 +15,7 @@ from keras_transformer.pretrained.recognise import from_pretrained, read_pretrai
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.transfer.import_run import import_run
+from tools.covering import some
 
 T5 = {
     "norm": "pre",
@@ -70,7 +71,7 @@ def same(model: Any, again: Any, numbers: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", HUGGINGFACE)
+@pytest.mark.parametrize("name", some(HUGGINGFACE, "bias", "pre", "gated"))
 def test_hugging_face_s_is_the_same_model(
     name: str,
     translator_of: Callable[..., Any],
@@ -93,7 +94,7 @@ def test_hugging_face_s_is_the_same_model(
     assert generation["bad_words_ids"] == [[0], [2]]
 
 
-@pytest.mark.parametrize("name", MARIAN)
+@pytest.mark.parametrize("name", some(MARIAN, "separate", "ssru, pre"))
 def test_marian_s_is_the_same_model(
     name: str,
     marian_model: Callable[..., Any],
