@@ -49,18 +49,8 @@ def open_translator(
 ) -> TextTranslator | SentenceTranslator:
     """Opens what `export` or `train` wrote, for lines of any length.
 
-    Args:
-        directory: An exported artefact (holds `manifest.json`) or a training run (`config.json` and
-            `model.keras`).
-        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
-        lines: What happens to long lines; with "split" the translator is one that splits.
-        min_score: Log-probability a token below which confidence is low; the model's if None.
-
-    Raises:
-        FileNotFoundError: The directory is missing, or is neither an artefact nor a training run.
-        ImportError: It is a training run, and the extra [train] is not installed.
-        ValueError: The model is of another family, a provider is missing or cannot run the
-            artefact, or providers are given for a run.
+    Arguments and errors are those of `open_whole_text_translator`; where long lines are split, the
+    translator is one that splits.
     """
     lines = lines or LineOptions()
     return lines.wrap(open_whole_text_translator(directory, runtime, lines, min_score=min_score))

@@ -49,20 +49,7 @@ def open_encoder(
 def open_generator(
     directory: Path, runtime: RuntimeOptions | None = None, **limits: Any
 ) -> TextGenerator:
-    """Opens a decoder alone that `export` or `train` wrote.
-
-    Args:
-        directory: An exported artefact (holds `manifest.json`) or a training run (`config.json`
-            and `model.keras`).
-        runtime: How an artefact is run; the defaults of `RuntimeOptions` if None.
-        **limits: `max_text_length` and `long_texts`, as for `TextGenerator`.
-
-    Raises:
-        FileNotFoundError: The directory is missing, or is neither an artefact nor a training run.
-        ImportError: It is a training run, and the extra [train] is not installed.
-        ValueError: The model is of another family, a provider is missing or cannot run the
-            artefact, or providers are given for a run.
-    """
+    """Opens a decoder alone; arguments and errors are those of `open_encoder`."""
     require_family(directory, "decoder")
     opened: TextGenerator | None = open_artefact(directory, "decoder", runtime, **limits)
     if opened is not None:

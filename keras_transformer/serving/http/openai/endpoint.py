@@ -3,7 +3,8 @@
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request as HttpRequest
@@ -21,38 +22,29 @@ from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 
 
+@dataclass(frozen=True)
 class Asked:
     """A request whose body has been read.
 
-    Args:
+    Attributes:
         service: What answers.
         request: The request.
         fields: The fields of its body, `model` taken.
         loaded: The newest version of the model that it names.
         timeout: Seconds that the client gives it; None if it sets no limit.
         adapter: The adapter that it names in place of the model; None for none.
-
-    Attributes:
-        service: What answers.
-        fields: The fields of its body, `model` taken.
-        loaded: The newest version of the model that it names.
-        timeout: Seconds that the client gives it; None if it sets no limit.
-        adapter: The adapter that it names in place of the model; None for none.
-        waiting: Makes a context that is cancelled when the client hangs up.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        request: HttpRequest,
-        fields: Fields,
-        loaded: LoadedVersion,
-        timeout: float | None,
-        adapter: str | None = None,
-    ) -> None:
-        self.service, self.fields, self.loaded, self.timeout = service, fields, loaded, timeout
-        self.adapter = adapter
-        self.waiting = partial(until_hang_up, request.receive)
+    service: Service
+    request: HttpRequest
+    fields: Fields
+    loaded: LoadedVersion
+    timeout: float | None
+    adapter: str | None = None
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Makes a context that is cancelled when the client hangs up."""
+        return until_hang_up(self.request.receive)
 
     def head(self, prefix: str, kind: str) -> dict[str, Any]:
         """Returns what answers begin with: an id of their own, their kind, when and which model."""
