@@ -55,6 +55,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/4.57/bin/python -m tools.oracles.transfo_xl tests/fixtures/stacks
 	$(ORACLES)/bin/python -m tools.oracles.xlnet tests/fixtures/xlnets
 	$(ORACLES)/bin/python -m tools.oracles.gguf_files tests/fixtures/gguf
+	$(ORACLES)/keras_hub/bin/python -m tools.oracles.keras_hub_presets tests/fixtures/keras_hub
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators
@@ -110,6 +111,12 @@ $(ORACLES)/.installed:
 	# The last version with Transformer-XL.
 	$(PYTHON) -m venv $(ORACLES)/4.57
 	$(ORACLES)/4.57/bin/python -m pip install --quiet torch "transformers==4.57.6" sacremoses sentencepiece
+	# With the project's Keras, and transformers as above, which trains the vocabularies.
+	$(PYTHON) -m venv $(ORACLES)/keras_hub
+	for one in $(BIN) $(ORACLES)/bin; do \
+		$$one/python -c "import site; print('import site; site.addsitedir(%r)' % site.getsitepackages()[0])"; \
+	done > "$$($(ORACLES)/keras_hub/bin/python -c 'import site; print(site.getsitepackages()[0])')/others.pth"
+	$(ORACLES)/keras_hub/bin/python -m pip install --quiet --no-deps "keras-hub==0.32.0" kagglehub kagglesdk==0.1.28
 	touch $@
 
 # The tests of our operators with an operators' library that notices any read or write beyond a

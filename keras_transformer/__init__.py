@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
     from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
     from keras_transformer.models.transformer import Transformer, build_transformer
-    from keras_transformer.pretrained.recognise import from_pretrained
+    from keras_transformer.pretrained.recognise import from_keras_hub, from_pretrained
     from keras_transformer.runs.finished_run import load_run
     from keras_transformer.runs.run_directory import (
         load_min_score,
@@ -108,6 +108,7 @@ __all__ = [
     "demo_corpus",
     "encode_pairs",
     "evaluation_batches",
+    "from_keras_hub",
     "from_pretrained",
     "load_min_score",
     "load_run",
@@ -164,6 +165,7 @@ _HOMES = {
     "demo_corpus": "data.sources.demo",
     "encode_pairs": "data.encoding.encode",
     "evaluation_batches": "data.batching.batches",
+    "from_keras_hub": "pretrained.recognise",
     "from_pretrained": "pretrained.recognise",
     "load_min_score": "runs.run_directory",
     "load_search": "runs.run_directory",

@@ -30,6 +30,7 @@ EncoderHead = Literal[
 PoolerActivation = Literal["tanh", "relu", "gelu"]
 TextState = Literal["first", "mean"]
 ValueActivation = Literal["linear", "sigmoid"]
+MASKED_ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "silu", "tanh")
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
@@ -68,6 +69,8 @@ class EncoderConfig(SingleStackConfig):
             "embedding" one vector for a text.
         head_transform: Whether heads of classes, tags, numbers and spans read states through a
             linear layer, the `activation` and a norm, as that of masked tokens does (ModernBERT).
+        masked_activation: The activation of the head for masked tokens: "gelu", "gelu_tanh",
+            "relu", "silu" or "tanh"; None for `activation`.
         query_stream: Whether the head "masked_lm" reads a second stream of the encoder, which at
             each place knows where it is and not which token stands there (XLNet), in place of the
             states of masks; positions must be relative. Its logits are products with the
@@ -153,6 +156,7 @@ class EncoderConfig(SingleStackConfig):
     keep_pooler: bool = False
     head: EncoderHead | None = None
     head_transform: bool = False
+    masked_activation: str | None = None
     query_stream: bool = False
     labels: tuple[str, ...] = ()
     crf: bool = False
@@ -189,6 +193,8 @@ class EncoderConfig(SingleStackConfig):
         check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
         check_choice("text_state", self.text_state, get_args(TextState))
         check_flag("head_transform", self.head_transform)
+        if self.masked_activation is not None:
+            check_choice("masked_activation", self.masked_activation, MASKED_ACTIVATIONS)
         if self.head is not None:
             check_choice("head", self.head, get_args(EncoderHead))
         self._check_query_stream()

@@ -208,7 +208,7 @@ def _make_head(config: EncoderConfig, embeddings: Embeddings) -> Any:
     if config.head in ("masked_lm", "pretraining"):
         head: VocabularyHead = MaskedTokenHead(
             config.vocab_size,
-            config.activation,
+            config.masked_activation or config.activation,
             config.norm_kind,
             config.layer_norm_epsilon,
             name="head",

@@ -3,6 +3,7 @@ it read.
 """
 
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -51,7 +52,11 @@ from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, 
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.huggingface.t5gemma import read_t5gemma
 from keras_transformer.pretrained.imported import Imported
+from keras_transformer.pretrained.keras_hub.directory import FAMILIES as KERAS_HUB
+from keras_transformer.pretrained.keras_hub.directory import as_huggingface
+from keras_transformer.pretrained.keras_hub.preset import is_keras_hub
 from keras_transformer.pretrained.sentence_transformers import encoder_folder
+from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues, read_json
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers
@@ -74,7 +79,7 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **XLNETS,
 }
 # By `model_type` in the config of Hugging Face.
-HUGGINGFACE: dict[str, Callable[[Path, dict[str, Any]], Imported]] = {
+HUGGINGFACE: dict[str, Callable[..., Imported]] = {
     "bart": partial(read_bart_family, variant=BART),
     "marian": partial(read_bart_family, variant=MARIAN),
     "mbart": partial(read_bart_family, variant=MBART),
@@ -96,8 +101,8 @@ def supported() -> str:
     """Returns what can be imported, for messages."""
     names = ", ".join(sorted(HUGGINGFACE))
     return (
-        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint), GGUF and, "
-        f"of Hugging Face, {names} are supported"
+        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint), GGUF, of "
+        f"keras-hub {', '.join(sorted(KERAS_HUB))} and, of Hugging Face, {names} are supported"
     )
 
 
@@ -137,6 +142,9 @@ def _read_format(path: Path) -> Imported:
         return read_gguf(path)
     if is_ctranslate2(path):
         return read_ctranslate2(path)
+    if is_keras_hub(path):
+        with as_huggingface(path) as (translated, tensors):
+            return _read_huggingface(translated, translated, tensors)
     folder = encoder_folder(path)
     if (folder / CONFIG).is_file():
         return _read_huggingface(folder, path)
@@ -175,7 +183,39 @@ def from_pretrained(
     return imported.build(dtype_policy), *imported.tokenizers
 
 
-def _read_huggingface(path: Path, root: Path) -> Imported:
+def from_keras_hub(
+    model: Any, dtype_policy: str | None = None, *, tokenizer: Any = None
+) -> tuple[AnyModel, Tokenizer, Tokenizer]:
+    """Reads a model of keras-hub: the Keras model and its tokenizer twice, as `from_pretrained`.
+
+    Args:
+        model: A task or a backbone of keras-hub, or the directory of a preset.
+        dtype_policy: Keras dtype policy; the global one if None.
+        tokenizer: The tokenizer of keras-hub, for a model without a preprocessor.
+
+    Raises:
+        FileNotFoundError: There is no such directory.
+        ImportRefusedError: Its family is unknown, or it has no tokenizer.
+        TypeError: It is neither.
+
+    Example:
+        `model, tokenizer, _ = from_keras_hub(keras_hub.models.GPT2CausalLM.from_preset("gpt2"))`
+    """
+    if isinstance(model, str | os.PathLike):
+        return from_pretrained(model, dtype_policy)
+    if not hasattr(model, "save_to_preset"):
+        raise TypeError(
+            "model must be a task or a backbone of keras-hub or the directory of a preset, got "
+            f"{type(model).__name__}."
+        )
+    with tempfile.TemporaryDirectory() as preset:
+        model.save_to_preset(preset)
+        if tokenizer is not None:
+            tokenizer.save_to_preset(preset)
+        return from_pretrained(preset, dtype_policy)
+
+
+def _read_huggingface(path: Path, root: Path, tensors: Tensors | None = None) -> Imported:
     file = path / CONFIG
     config = dict(FileValues(file, read_json(file)).values)
     kind = config.get("model_type")
@@ -184,9 +224,9 @@ def _read_huggingface(path: Path, root: Path) -> Imported:
             f"{file} has model_type {kind!r}, which is unknown: {supported()}."
         )
     if kind in SINGLE_STACKS:
-        imported = read_single_stack(path, config, SINGLE_STACKS[kind], root)
+        imported = read_single_stack(path, config, SINGLE_STACKS[kind], root, tensors)
     else:
-        imported = HUGGINGFACE[kind](path, config)
+        imported = HUGGINGFACE[kind](path, config, *([] if tensors is None else [tensors]))
     if isinstance(imported.config, EncoderConfig):
         return imported
     if isinstance(imported.config, DecoderConfig):

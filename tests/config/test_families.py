@@ -169,6 +169,11 @@ def test_what_cannot_be_is_named(kind: Any, fields: dict, error: Any, message: s
         ({"dense": ({"out_dim": 0},), **EMBEDS}, ValueError, "dense.out_dim must be at least 1"),
         ({"dense": ({"out_dim": 4},)}, ValueError, "dense needs head='embedding', got head=None"),
         ({"text_state": "last"}, ValueError, "text_state must be one of"),
+        (
+            {"masked_activation": "cosh"},
+            ValueError,
+            "masked_activation must be one of gelu, .*cosh",
+        ),
         ({"head_transform": 1}, TypeError, "head_transform must be True or False, got 1"),
         ({"value_activation": "tanh"}, ValueError, "value_activation must be one of"),
         (

@@ -9,6 +9,7 @@ from keras_transformer.config import SpecialIds
 from keras_transformer.export.pretrained.huggingface.write import ARCHITECTURES
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_search
+from keras_transformer.pretrained.keras_hub.directory import FAMILIES as KERAS_HUB
 from keras_transformer.pretrained.recognise import HUGGINGFACE, supported
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,12 +26,21 @@ def test_the_table_names_the_architectures_of_hugging_face() -> None:
     assert named == set(HUGGINGFACE)
 
 
+def test_the_table_names_the_families_of_keras_hub() -> None:
+    [row] = [
+        line.split("|")
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| keras-hub")
+    ]
+    assert set(re.findall(r"`(\w+Backbone)`", row[3])) == set(KERAS_HUB)
+
+
 def test_the_table_names_the_formats() -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     begin = lines.index("| format | recognised by | models | vocabulary |")
     rows = lines[begin + 2 : lines.index("", begin)]
     named = {re.split(r"[|,]", row)[1].strip().removesuffix(" 2") for row in rows}
-    assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "GGUF", "Hugging Face"}
+    assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "GGUF", "keras-hub", "Hugging Face"}
     assert all(name in supported() for name in named)
 
 

@@ -30,6 +30,7 @@ HOLDS: dict[type, set[str]] = {
         "value_activation",
         "text_state",
         "head_transform",
+        "masked_activation",
         "pooling",
         "dense",
         "unit_vectors",

@@ -59,7 +59,8 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "import",
         "Convert a model of another toolkit to a run directory: a model of Marian, CTranslate2, "
-        "a GGUF file of llama.cpp, or one of those of Hugging Face that docs/import.md lists. "
+        "a GGUF file of llama.cpp, a preset of keras-hub, or one of those of Hugging Face that "
+        "docs/import.md lists. "
         "Nothing is downloaded.",
     )
     parser.add_positional("model", "Directory that holds the model's files, or a GGUF file.")

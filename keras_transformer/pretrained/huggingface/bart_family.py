@@ -101,8 +101,10 @@ FSMT = Variant(
 )
 
 
-def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Imported:
-    """Reads a directory.
+def read_bart_family(
+    path: Path, values: dict[str, Any], tensors: Tensors | None = None, *, variant: Variant
+) -> Imported:
+    """Reads a directory, or of other tensors only what lies beside them.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
@@ -118,7 +120,7 @@ def read_bart_family(path: Path, values: dict[str, Any], variant: Variant) -> Im
     if variant.is_shared:
         fields.require(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
     vocabularies: Vocabularies = variant.vocabularies(path, fields)
-    tensors = _with_body(open_huggingface(path))
+    tensors = _with_body(open_huggingface(path) if tensors is None else tensors)
     sharing = _sharing(tensors, variant)
     config = _config(fields, variant, vocabularies, sharing)
     learned = config.positions == "learned"

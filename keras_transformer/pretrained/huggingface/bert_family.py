@@ -48,6 +48,8 @@ class Names:
     projection: str = "encoder.embedding_hidden_mapping_in"
 
 
+# No field of theirs: keras-hub's BERT has another activation in its head for masked tokens.
+MASKED_ACTIVATION = "masked_activation"
 _POOLERS = (
     "pooler.dense.weight",
     "pooler.weight",
@@ -132,6 +134,8 @@ def bert_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) -> En
     # RoBERTa counts positions from behind its padding's id.
     offset = fields.integer("pad_token_id", 1) + 1 if is_roberta else 0
     head = head_fields(fields, tensors, "Bert")
+    if fields.get(MASKED_ACTIVATION, None) is not None:
+        head["masked_activation"] = fields.activation(MASKED_ACTIVATION)
     if is_roberta and head["head"] == "masked_lm":
         # The head's own activation, whatever the config says.
         fields.require(hidden_act="gelu")

@@ -12,13 +12,14 @@ from keras_transformer.pretrained.huggingface.json_vocabulary import (
     read_vocabulary,
     steps_behind,
 )
+from keras_transformer.pretrained.huggingface.languages import CONFIG, read_values
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL, fairseq_ids
 from keras_transformer.pretrained.sentencepiece_json import (
     TOKENIZER,
     is_sentencepiece,
     read_pieces,
 )
-from keras_transformer.pretrained.sentencepiece_models import tokenizer_of
+from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -53,19 +54,31 @@ def encoder_vocabulary(path: Path, fields: Fields) -> Tokenizer:
 
 def albert_vocabulary(path: Path, fields: Fields) -> Tokenizer:
     """Reads an ALBERT's `tokenizer.json`, which holds SentencePiece's pieces and what is done to a
-    text before it is split into them: accents and capitals go.
+    text before it is split into them: accents and capitals go. A `spiece.model` alone is read
+    where the settings say that they stay.
 
     Raises:
         ImportRefusedError: There is none, or it is damaged; a `spiece.model` alone does not say
             what is done before.
     """
     if (path / _SPIECE).is_file() and not (path / TOKENIZER).is_file():
+        settings = read_values(path / CONFIG)
+        if settings.get("do_lower_case", True) is False and settings.get("keep_accents", False):
+            return _albert_pieces(read_model(path / _SPIECE), fields.vocab_size())
         raise ImportRefusedError(
             f"{path} has no {TOKENIZER}, and {_SPIECE} alone does not say how an ALBERT's texts "
             "lose accents and capitals: write it with transformers, by "
             f"AutoTokenizer.from_pretrained({str(path)!r}).save_pretrained({str(path)!r})."
         )
     return read_vocabulary(path, fields, begins=True)
+
+
+def _albert_pieces(model: Any, vocab_size: int) -> Tokenizer:
+    named = {"[MASK]": MASK_PIECE}
+    ids = {named.get(piece.piece, piece.piece): place for place, piece in enumerate(model.pieces)}
+    return tokenizer_of(
+        model, bos="[CLS]", eos="[SEP]", ids=ids, vocab_size=vocab_size, symbols=(MASK_PIECE,)
+    )
 
 
 def read_pair_separators(path: Path, fields: Fields) -> int:

@@ -15,6 +15,7 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
     "gelu": "gelu",
+    "gelu_python": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "tanh": "tanh",

@@ -58,7 +58,11 @@ class SingleStack:
 
 
 def read_single_stack(
-    path: Path, values: dict[str, Any], variant: SingleStack, root: Path | None = None
+    path: Path,
+    values: dict[str, Any],
+    variant: SingleStack,
+    root: Path | None = None,
+    tensors: Tensors | None = None,
 ) -> Imported:
     """Reads a directory.
 
@@ -67,6 +71,7 @@ def read_single_stack(
         values: The config.
         variant: The architecture.
         root: The directory of Sentence Transformers of which `path` is a part; `path` if None.
+        tensors: The weights; those of the directory if None.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
@@ -75,7 +80,7 @@ def read_single_stack(
     file = path / "config.json"
     own = FileValues(file, values).mapping(variant.part).values if variant.part else {}
     fields = Fields(file, {**variant.defaults, **values, **own})
-    tensors = open_huggingface(path).renamed(variant.rename)
+    tensors = (open_huggingface(path) if tensors is None else tensors).renamed(variant.rename)
     empty: tuple[str, ...] = ()
     if fields.get(PACKED, None) is not None:
         tensors, empty = unpack_weights(tensors, fields.mapping(PACKED))

@@ -26,8 +26,8 @@ _UNREAD = ("embed_tokens.weight",)
 _UNUSED = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",)
 
 
-def read_t5(path: Path, values: dict[str, Any]) -> Imported:
-    """Reads a directory.
+def read_t5(path: Path, values: dict[str, Any], tensors: Tensors | None = None) -> Imported:
+    """Reads a directory, or of other tensors only what lies beside them.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or the config has a value that is not
@@ -35,7 +35,7 @@ def read_t5(path: Path, values: dict[str, Any]) -> Imported:
     """
     fields = Fields(path / "config.json", values)
     vocabularies = t5_vocabularies(path, fields)
-    tensors = open_huggingface(path)
+    tensors = open_huggingface(path) if tensors is None else tensors
     is_tied = _is_tied(tensors)
     # mT5 never scales; T5 1.1 has a head of its own, and says so by not tying it.
     is_t5 = values["model_type"] != "mt5"

@@ -99,7 +99,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "position_offset": 2,
         "sinusoid_layout": "halves",
     },
-    "masked_lm": {"head": "masked_lm", "activation": "gelu_tanh"},
+    "masked_lm": {"head": "masked_lm", "activation": "gelu_tanh", "masked_activation": "gelu"},
     "pretraining": {"head": "pretraining"},
     "classification": {"head": "classification", "labels": LABELS},
     "classification without a pooler": {
