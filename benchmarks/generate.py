@@ -13,7 +13,8 @@ turns. Fails if greedy float32 ids differ by more than rounding explains.
 
 Peers but CTranslate2 are installed by pip, each in an environment of its own below
 `--environments`, and convert the weights themselves. With `--run`, a trained decoder's directory,
-and `--text` the report tells how well each engine predicts the lines of a file.
+and `--text` the report tells how well each engine predicts the lines of a file, with `--size none`
+that alone.
 """
 
 import argparse
@@ -155,8 +156,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Ends with a message if options do not fit together."""
-    if not (options.size and options.search and options.precision and options.peers):
-        parser.error("--size, --search, --precision and --peers need at least one name each")
+    if not ((options.size or options.run) and options.search and options.precision):
+        parser.error("--size, --search and --precision need at least one name each")
+    if not options.peers:
+        parser.error("nothing to compare with: name --peers")
     if options.search != [GREEDY] and options.peers != [CTRANSLATE2]:
         parser.error(f"only {CTRANSLATE2} has other searches: give --search {GREEDY}")
     if (options.run is None) != (options.text is None):

@@ -1,6 +1,7 @@
 """The engines that encoders are measured on, beside ours."""
 
 from driver import PRECISIONS
+from peers import OPENVINO
 from peers.peer import Peer
 
 CTRANSLATE2, ONNXRUNTIME = "CTranslate2", "onnxruntime"
@@ -29,7 +30,7 @@ PEERS = {
             name="openvino",
             engine="encoding.engines.openvino_encoder",
             precisions=PRECISIONS,
-            packages=("openvino", "optimum-intel", "nncf"),
+            packages=OPENVINO,
             converter="encoding.conversions.openvino_model",
         ),
         Peer(

@@ -1,6 +1,7 @@
 """The engines that decoders are measured on, beside ours."""
 
 from driver import PRECISIONS as FLOATS_AND_BYTES
+from peers import OPENVINO
 from peers.names import CTRANSLATE2
 from peers.peer import Peer
 
@@ -19,7 +20,7 @@ PEERS = {
             name="openvino",
             engine="generation.engines.openvino_pipeline",
             precisions=PRECISIONS,
-            packages=("openvino-genai", "optimum-intel", "nncf"),
+            packages=OPENVINO,
             converter="generation.conversions.openvino_model",
         ),
         Peer(

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import encoding.peers
+import generation.peers
 import pytest
 from peers.environments import python_of
 from peers.names import fastest, library_of, peer_name
@@ -69,6 +71,13 @@ def test_a_failed_install_is_an_error_and_tried_again(
             python_of(tmp_path, "fast", ["fast", "more"])
     python_of(tmp_path, "fast", ["fast", "more"])
     assert len(commands) == 1
+
+
+def test_benchmarks_share_environments() -> None:
+    shared = generation.peers.PEERS.keys() & encoding.peers.PEERS.keys()
+    assert "openvino" in shared
+    for name in shared:
+        assert generation.peers.PEERS[name].packages == encoding.peers.PEERS[name].packages
 
 
 def test_only_missing_models_are_converted(tmp_path: Path, commands: list[list[str]]) -> None:

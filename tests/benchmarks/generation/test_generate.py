@@ -52,6 +52,7 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
         (["--peers", "vllm"], "must be of ctranslate2, openvino, ort-genai, llama.cpp, got 'vllm'"),
         (["--peers", "openvino"], "only ctranslate2 has other searches: give --search greedy"),
         (["--run", "runs/gpt"], "--run and --text need each other"),
+        (["--peers", "none"], "nothing to compare with: name --peers"),
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
     ],
 )
@@ -61,6 +62,10 @@ def test_a_wrong_option_is_named(
     with pytest.raises(SystemExit, match="2"):
         parse(arguments)
     assert message in capsys.readouterr().err
+
+
+def test_quality_may_be_measured_alone() -> None:
+    assert parse(["--size", "none", "--run", "runs/gpt", "--text", "texts.en"]).size == []
 
 
 def test_a_prompt_that_does_not_fit_ends_the_benchmark() -> None:
