@@ -5,15 +5,15 @@ open and the best finished ones. With one beam this is greedy search.
 import keras
 from keras import ops
 
-from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs, write
+from keras_transformer.decoding.constraints import IMPOSSIBLE, write
 from keras_transformer.decoding.hypotheses import (
     SearchState,
     Sentences,
     Stepper,
     counted_length,
     is_possible,
-    newest_ids,
     rows_of,
+    step_model,
     take_hypotheses,
     write_tokens,
 )
@@ -36,21 +36,7 @@ def advance_beams(
 ) -> SearchState:
     """Returns the state after one more token."""
     beams = state.ids.shape[1]
-    newest = newest_ids(stepper, state, sentences)
-    logits, model = stepper.step(newest, state.step, state.model)
-    log_probs = next_log_probs(
-        logits,
-        state.ids,
-        state.step,
-        options,
-        sentences.prefixes,
-        stepper.special_ids,
-        sentences.prompt_lengths,
-        sentences.slots,
-        sentences.limits,
-        sentences.phrases is not None,
-        sentences.allowed,
-    )
+    log_probs, model = step_model(stepper, state, sentences, options)
     if sentences.phrases is None:
         totals, parents, tokens = _best_continuations(state, log_probs, 2 * beams)
     else:

@@ -29,11 +29,11 @@ def next_log_probs(
     options: SearchOptions,
     prefixes: Tensor | None,
     special_ids: SpecialIds,
-    prompt_lengths: Tensor | None = None,
-    slots: Tensor | None = None,
-    limits: Tensor | None = None,
-    has_phrases: bool = False,
-    allowed_ids: Tensor | None = None,
+    prompt_lengths: Tensor | None,
+    slots: Tensor | None,
+    limits: Tensor | None,
+    has_phrases: bool,
+    allowed_ids: Tensor | None,
 ) -> Tensor:
     """Returns the log-probability of every token as the next one of every hypothesis.
 

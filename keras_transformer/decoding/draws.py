@@ -4,14 +4,14 @@ numbers are an input, so that a draw can be reproduced anywhere.
 
 from keras import ops
 
-from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs
+from keras_transformer.decoding.constraints import IMPOSSIBLE
 from keras_transformer.decoding.hypotheses import (
     SearchState,
     Sentences,
     Stepper,
     counted_length,
     is_possible,
-    newest_ids,
+    step_model,
     write_tokens,
 )
 from keras_transformer.search.options import SearchOptions, length_penalty
@@ -22,20 +22,7 @@ def advance_samples(
     stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
 ) -> SearchState:
     """Returns the state after one more token; a sample that has ended is no longer possible."""
-    newest = newest_ids(stepper, state, sentences)
-    logits, model = stepper.step(newest, state.step, state.model)
-    log_probs = next_log_probs(
-        logits,
-        state.ids,
-        state.step,
-        options,
-        sentences.prefixes,
-        stepper.special_ids,
-        sentences.prompt_lengths,
-        sentences.slots,
-        sentences.limits,
-        allowed_ids=sentences.allowed,
-    )
+    log_probs, model = step_model(stepper, state, sentences, options)
     tokens = draw(log_probs, _uniforms(state.step, sentences), options)
     own = ops.take_along_axis(log_probs, tokens[:, :, None], axis=2)[:, :, 0]
     totals = state.log_probabilities + own

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from keras import ops
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.decoding.constraints import IMPOSSIBLE
+from keras_transformer.decoding.constraints import IMPOSSIBLE, next_log_probs
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.tensors import Tensor
 
@@ -156,6 +156,28 @@ def newest_ids(stepper: Stepper, state: SearchState, sentences: Sentences) -> Te
     own = sentences.starts
     start = stepper.special_ids.decoder_start if own is None else own[:, None]
     return ops.reshape(ops.where(state.step == 0, start, last), (-1,))
+
+
+def step_model(
+    stepper: Stepper, state: SearchState, sentences: Sentences, options: SearchOptions
+) -> tuple[Tensor, Any]:
+    """Returns the log-probabilities of the next tokens, and the model's state before these."""
+    newest = newest_ids(stepper, state, sentences)
+    logits, model = stepper.step(newest, state.step, state.model)
+    log_probs = next_log_probs(
+        logits,
+        state.ids,
+        state.step,
+        options,
+        sentences.prefixes,
+        stepper.special_ids,
+        sentences.prompt_lengths,
+        sentences.slots,
+        sentences.limits,
+        sentences.phrases is not None,
+        sentences.allowed,
+    )
+    return log_probs, model
 
 
 def write_tokens(ids: Tensor, tokens: Tensor, step: Tensor) -> Tensor:
