@@ -21,7 +21,6 @@ from keras_transformer.text.vocabulary_size import (
 
 MOST_UPDATES_OF_A_ROUND = 1000
 _FEWEST_BATCHES = 16
-_WARM_UP_OF_A_RUN = 4
 
 
 __all__ = [
@@ -56,6 +55,7 @@ class Recipe:
         least_updates: Updates that a run makes at least, in more epochs where they are short.
         most_epochs: Epochs at most that these updates take.
         fewest_tokens: Of a batch of a small corpus.
+        most_warmup: The share of a run's updates that its warm-up takes at most.
         dropout: What a small trained model's is while it learns on, unless it is given; None for
             the config's.
         small_dropout: The same of a model from nothing where `least_updates` decide the epochs.
@@ -65,6 +65,7 @@ class Recipe:
     least_updates: int = 1000
     most_epochs: int = 1000
     fewest_tokens: int = 256
+    most_warmup: float = 0.25
     max_steps: int | None = None
     batch_tokens: int = 1024
     optimizer: Literal["adam", "muon"] = "adam"
@@ -89,7 +90,10 @@ class Recipe:
 FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_checkpoints")
 
 # What a recipe says of other things than the options of training.
-NO_OPTIONS = ("least_updates", "most_epochs", "fewest_tokens", "dropout", "small_dropout")
+NO_OPTIONS = (
+    *("least_updates", "most_epochs", "fewest_tokens", "most_warmup"),
+    *("dropout", "small_dropout"),
+)
 
 _SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
 # The smallest model has less to overfit with.
@@ -103,9 +107,14 @@ _BASE = Recipe(
 _BIG = replace(_BASE, learning_rate=0.0005, max_steps=300_000, average_checkpoints=20)
 # Models of one stack on texts alone: no label smoothing, so that perplexities are comparable.
 _SMALL_TEXTS = Recipe(batch_tokens=2048, learning_rate=0.002, label_smoothing=0.0)
-# A decoder learns from every token, an encoder from 15 % of them; smaller batches need lower rates.
+# A decoder learns from every token, an encoder from 15 % of them.
 _SMALL_DECODERS = replace(
-    _SMALL_TEXTS, epochs=10, most_epochs=30, fewest_tokens=1024, small_dropout=0.3
+    _SMALL_TEXTS,
+    epochs=10,
+    most_epochs=30,
+    fewest_tokens=1024,
+    most_warmup=0.15,
+    small_dropout=0.3,
 )
 _LARGE_TEXTS = Recipe(
     epochs=40,
@@ -321,9 +330,9 @@ def epochs(usual: int, least_updates: int, updates_per_epoch: int, most: int) ->
     return max(usual, min(most, math.ceil(least_updates / updates_per_epoch)))
 
 
-def warmup_steps(usual: int, updates: int) -> int:
-    """Returns the updates until the highest rate: the usual number, or a quarter of the run."""
-    return max(1, min(usual, updates // _WARM_UP_OF_A_RUN))
+def warmup_steps(usual: int, updates: int, most: float) -> int:
+    """Returns the updates until the highest rate: the usual number, or at most a share of all."""
+    return max(1, min(usual, int(updates * most)))
 
 
 def round_steps(usual_epochs: int, updates_per_epoch: int, updates: int) -> int:

@@ -167,7 +167,7 @@ def test_a_plan_is_possible_whatever_the_corpus(
     epochs = recipes.epochs(usual[0], least, updates_per_epoch, max(least, 1))
     updates = min(most, epochs * updates_per_epoch)
     assert epochs >= usual[0] and epochs * updates_per_epoch >= least
-    assert 1 <= recipes.warmup_steps(500, updates) <= max(1, updates // 4)
+    assert 1 <= recipes.warmup_steps(500, updates, 0.25) <= max(1, updates // 4)
     steps = recipes.round_steps(usual[0], updates_per_epoch, updates)
     assert 1 <= steps <= min(updates, recipes.MOST_UPDATES_OF_A_ROUND)
     rounds = -(-updates // steps)
@@ -187,7 +187,7 @@ def test_updates_take_no_more_passes_than_are_allowed(
 @given(COUNTS, COUNTS, USUAL)
 def test_more_updates_never_make_less_of_a_plan(one: int, other: int, usual: tuple) -> None:
     fewer, more = sorted((one, other))
-    assert recipes.warmup_steps(500, fewer) <= recipes.warmup_steps(500, more)
+    assert recipes.warmup_steps(500, fewer, 0.15) <= recipes.warmup_steps(500, more, 0.15)
     for epoch in (1, 75, 480, 10**6):
         assert recipes.round_steps(usual[0], epoch, fewer) <= recipes.round_steps(
             usual[0], epoch, more
@@ -202,7 +202,7 @@ def test_multi30k_has_the_plan_that_was_measured_on_it() -> None:
     tiny = RECIPES["tiny"]
     updates = 480 * recipes.epochs(tiny.epochs, tiny.least_updates, 480, tiny.most_epochs)
     assert updates == 10_560
-    assert recipes.warmup_steps(tiny.warmup_steps, updates) == 500
+    assert recipes.warmup_steps(tiny.warmup_steps, updates, tiny.most_warmup) == 500
     assert recipes.round_steps(tiny.epochs, 480, updates) == 480
     assert recipes.averaged_checkpoints(tiny.average_checkpoints, tiny.epochs, 22) == 4
     assert recipes.vocabulary_size(3_600_000, 90) == 8000

@@ -73,7 +73,7 @@ def make_plan(
     fitted: dict[str, Any] = {
         "batch_tokens": tokens,
         "epochs": epochs,
-        "warmup_steps": recipes.warmup_steps(recipe.warmup_steps, total),
+        "warmup_steps": recipes.warmup_steps(recipe.warmup_steps, total, recipe.most_warmup),
         "checkpoint_steps": steps,
         "average_checkpoints": recipes.averaged_checkpoints(
             recipe.average_checkpoints, recipe.epochs, -(-total // steps)
