@@ -12,6 +12,7 @@ from keras_transformer.export.placement import placed
 from keras_transformer.export.pretrained import marian
 from keras_transformer.export.pretrained.ctranslate2 import write as ctranslate2
 from keras_transformer.export.pretrained.huggingface import write as huggingface
+from keras_transformer.export.pretrained.keras_hub import write as keras_hub
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.export.pretrained.settings import MARKS, PretrainedFormat, check_settings
 from keras_transformer.models.families import AnyModel
@@ -31,6 +32,7 @@ _WRITERS: dict[str, _Writer] = {
     "marian": marian,
     "huggingface": huggingface,
     "ctranslate2": ctranslate2,
+    "keras_hub": keras_hub,
 }
 
 
@@ -43,12 +45,12 @@ def export_pretrained(
     target_tokenizer: Tokenizer | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Writes a model for Marian, Hugging Face transformers or CTranslate2.
+    """Writes a model for Marian, Hugging Face transformers, CTranslate2 or keras-hub.
 
     Args:
         model: A model of this package, or the directory of a run.
         directory: The directory to write; it appears under its name only when it is complete.
-        format: "marian", "huggingface" or "ctranslate2".
+        format: "marian", "huggingface", "ctranslate2" or "keras_hub".
         tokenizer: The tokenizer, or the source's if there are two vocabularies; only with a model,
             since a run has its own.
         target_tokenizer: The target's, if there are two vocabularies.

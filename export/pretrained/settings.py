@@ -6,12 +6,13 @@ from typing import Literal, get_args
 from keras_transformer.config.checks import check_choice
 from keras_transformer.export.placement import check_place
 
-PretrainedFormat = Literal["marian", "huggingface", "ctranslate2"]
+PretrainedFormat = Literal["marian", "huggingface", "ctranslate2", "keras_hub"]
 # A file that each format always has.
 MARKS: dict[str, str] = {
     "marian": "model.npz",
     "huggingface": "config.json",
     "ctranslate2": "model.bin",
+    "keras_hub": "model.weights.h5",
 }
 
 

@@ -13,6 +13,7 @@ from keras_transformer.pretrained.keras_hub.family import (
     heads_out,
     layers,
     norm,
+    nothing_more,
     numbered,
     rows_behind,
     table,
@@ -63,5 +64,7 @@ FAMILIES = {
         _weights,
         BART_BYTES,
         dict.fromkeys(("", "Seq2SeqLM"), Head("BartForConditionalGeneration")),
+        written=nothing_more,
+        zeros=("final_logits_bias",),
     )
 }

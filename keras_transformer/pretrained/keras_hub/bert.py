@@ -22,6 +22,7 @@ from keras_transformer.pretrained.keras_hub.family import (
     heads_out,
     layers,
     norm,
+    nothing_more,
     rows_behind,
     table,
 )
@@ -124,6 +125,7 @@ BERT = Family(
         ),
     },
     body="bert.",
+    written=nothing_more,
 )
 
 
@@ -175,6 +177,7 @@ ROBERTA = Family(
     body="roberta.",
     computed=_longer,
     known=("max_sequence_length",),
+    written=lambda theirs: {"max_sequence_length": theirs["max_position_embeddings"] - 2},
 )
 _DISTILBERT_BLOCK = block(
     (
@@ -221,6 +224,7 @@ DISTILBERT = Family(
         ),
     },
     body="distilbert.",
+    written=nothing_more,
 )
 _NARROW = SIZES | {"embedding_dim": ("embedding_size",)}
 
@@ -253,6 +257,7 @@ FAMILIES = {
         model_type="xlm-roberta",
         vocabulary=Vocabulary("sentencepiece.bpe.model", {}),
         heads=_roberta_heads("XLMRoberta"),
+        written=None,
     ),
     "DistilBertBackbone": DISTILBERT,
     "ElectraBackbone": ELECTRA,

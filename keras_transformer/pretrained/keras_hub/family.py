@@ -164,6 +164,10 @@ class Family:
         body: What may stand before the tensors' names.
         computed: Takes the backbone's config and returns further fields of Hugging Face's.
         known: Further fields of the backbone's config, which `computed` reads, or nothing here.
+        written: Takes Hugging Face's config and returns the fields that `computed` reads; None of a
+            family that is not written.
+        optional: Endings of the names of tensors that a model may lack.
+        zeros: Names of tensors that must be zero, as keras-hub has none.
     """
 
     model_type: str
@@ -175,6 +179,14 @@ class Family:
     body: str = ""
     computed: Callable[[FileValues], dict[str, Any]] = _nothing
     known: tuple[str, ...] = ()
+    written: Callable[[Config], dict[str, Any]] | None = None
+    optional: tuple[str, ...] = ()
+    zeros: tuple[str, ...] = ()
+
+
+def nothing_more(_: Config) -> dict[str, Any]:
+    """Returns no further fields."""
+    return {}
 
 
 def layers(

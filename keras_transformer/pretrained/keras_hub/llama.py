@@ -102,6 +102,39 @@ def _rope(config: FileValues) -> dict[str, Any]:
     }
 
 
+def _written(factor: str) -> Callable[[Config], dict[str, Any]]:
+    """Returns what says how positions are scaled.
+
+    Args:
+        factor: The field that keras-hub's config has for one factor of all.
+    """
+
+    def fields(theirs: Config) -> dict[str, Any]:
+        rope = theirs["rope_parameters"]
+        found = {"rope_max_wavelength": rope["rope_theta"]}
+        kind = rope["rope_type"]
+        if kind == "linear":
+            found[factor] = rope["factor"]
+        elif kind == "llama3" and theirs["model_type"] == "llama":
+            found["rope_frequency_adjustment_factor"] = rope["factor"]
+            found["rope_low_freq_factor"] = rope["low_freq_factor"]
+            found["rope_high_freq_factor"] = rope["high_freq_factor"]
+            found["rope_pretraining_sequence_length"] = rope[ORIGINAL_LENGTH]
+        elif kind != "default":
+            raise ValueError(f"keras-hub has no rotary_scaling of the kind {kind!r} here.")
+        width = theirs["hidden_size"] // theirs["num_attention_heads"]
+        if theirs["model_type"] in ("llama", "qwen2") and theirs["head_dim"] != width:
+            raise ValueError(
+                f"keras-hub's heads of a {theirs['model_type']} are as wide as the states over "
+                f"their number: key_dim must be {width}, got {theirs['head_dim']}."
+            )
+        if theirs["model_type"] == "llama":
+            found["tie_word_embeddings"] = theirs["tie_word_embeddings"]
+        return found
+
+    return fields
+
+
 def _qwen(config: FileValues) -> dict[str, Any]:
     """Returns the fields of a Qwen's positions; windows are longer than texts, or refused."""
     longest = config.integer("sliding_window_size", None)
@@ -121,10 +154,11 @@ def _family(
     return Family(
         model_type,
         SIZES,
-        {"hidden_act": "silu"},
+        {"hidden_act": "silu", "mlp_bias": False},
         _weights(decoder, last_norm),
         vocabulary,
         dict.fromkeys(CAUSAL, head),
+        optional=("lm_head.weight", "_norm.weight", "norm.bias", "_proj.bias"),
         **fields,
     )
 
@@ -141,6 +175,7 @@ LLAMA = _family(
     "llama_layer_norm",
     _PIECES,
     computed=_llama_rope,
+    written=_written("rope_position_scaling_factor"),
     known=(
         "rope_max_wavelength",
         "rope_position_scaling_factor",
@@ -157,6 +192,7 @@ MISTRAL = _family(
     "mistral_layer_normalization",
     _PIECES,
     computed=_rope,
+    written=_written("rope_scaling_factor"),
     known=_ROPE,
 )
 QWEN = _family(
@@ -165,6 +201,7 @@ QWEN = _family(
     "qwen_layer_norm",
     Vocabulary("bytes", {"eos_token_id": "<|endoftext|>"}),
     computed=_qwen,
+    written=_written("rope_scaling_factor"),
     known=(*_ROPE, *_WINDOWS),
 )
 QWEN3 = _family(
@@ -173,6 +210,7 @@ QWEN3 = _family(
     "qwen3_layer_norm",
     Vocabulary("bytes", {"eos_token_id": "<|im_end|>", "pad_token_id": "<|endoftext|>"}),
     computed=_qwen,
+    written=_written("rope_scaling_factor"),
     known=(*_ROPE, *_WINDOWS),
 )
 _TIED = {"tie_word_embeddings": ("tie_word_embeddings",)}

@@ -1,0 +1,1 @@
+"""Writes models as presets of keras-hub."""
