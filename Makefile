@@ -63,6 +63,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.pytorch_files tests/fixtures/pytorch
 	$(ORACLES)/bin/python -m tools.oracles.added_tokens tests/fixtures/translators tests/fixtures/added_tokens
 	$(ORACLES)/bin/python -m tools.oracles.chats tests/fixtures/stacks tests/fixtures/chats
+	$(ORACLES)/bin/python -m tools.oracles.adapters tests/fixtures/stacks tests/fixtures/adapters
 	$(ORACLES)/bin/python -m tools.oracles.chains tests/fixtures/chains
 	$(ORACLES)/bin/python -m tools.oracles.adaptive_softmax tests/fixtures/adaptive_softmax.npz
 	$(ORACLES)/bin/python -m tools.oracles.packed_weights $(ORACLES)/packed tests/fixtures/packed_weights.npz
@@ -100,7 +101,7 @@ $(DOCS)/.installed: $(INSTALLED)
 $(ORACLES)/.installed:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip install --quiet torch transformers sentence-transformers pymarian sentencepiece \
-		sacremoses pytorch-crf seqeval accelerate gguf
+		sacremoses pytorch-crf seqeval accelerate gguf peft
 	$(ORACLES)/bin/python -m pip install --quiet tensorflow-cpu tf_keras tensorboard pyyaml \
 		packaging ctranslate2 sacrebleu
 	# Its requirements name an older TensorFlow and packages without releases for today's Python.

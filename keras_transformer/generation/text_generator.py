@@ -71,6 +71,7 @@ class TextGenerator:
         self._grammars = Grammars(text_ids, engine.config.vocab_size)
         positions = engine.config.max_positions
         room = None if positions is None else positions - 1
+        self._long_texts = long_texts
         self._limit = LengthLimit(max_text_length, long_texts, room)
         self.max_text_length = self._limit.length
 

@@ -21,14 +21,19 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "peft_type": ("LORA",),
     "bias": ("none", None),
     "use_dora": (False, None),
-    "fan_in_fan_out": (False, None),
     "modules_to_save": (None, []),
     "rank_pattern": (None, {}),
     "alpha_pattern": (None, {}),
     "layer_replication": (None,),
-    "alora_invocation_tokens": (None,),
     # Others, such as "pissa", are made for weights that they have changed.
     "init_lora_weights": (True, False, None, "gaussian", "orthogonal", "eva"),
+    # Only behind some tokens, of blocks of inputs, with a factor between, or with others beside it.
+    "alora_invocation_tokens": (None,),
+    "use_qalora": (False, None),
+    "use_bdlora": (False, None),
+    "kasa_config": (None,),
+    "monteclora_config": (None,),
+    "arrow_config": (None,),
 }
 
 
@@ -75,8 +80,7 @@ def _factors(
     """Returns the factors of each adapted layer by its path.
 
     Raises:
-        ImportRefusedError: One belongs to none of the linear layers of blocks, or to one whose
-            inputs the file has in another order.
+        ImportRefusedError: One belongs to none of the linear layers of blocks.
     """
     layers = {layer.kernel.path: layer for layer in linear_layers(model)}
     found: dict[str, tuple[Array, Array]] = {}
@@ -85,10 +89,12 @@ def _factors(
         layer = layers.get(entry.weight.path)
         name = _PREFIX + entry.name.removesuffix(".weight")
         down, up = (f"{name}.lora_{kind}.weight" for kind in "AB")
-        if layer is None or down not in tensors or up not in tensors or not entry.transposed:
+        if layer is None or down not in tensors or up not in tensors:
             continue
-        # What changes the order and the size of outputs does so to the second factor's.
-        found[layer.path] = tensors[down].T, entry.read(tensors[up])
+        # What changes the order and the size of outputs does so to the second factor's. GPT-2's
+        # layers, whose kernels are not transposed, have factors as the others.
+        second = tensors[up] if entry.transposed else tensors[up].T
+        found[layer.path] = tensors[down].T, entry.read(second)
         read |= {down, up}
     if rest := sorted(set(tensors) - read):
         raise ImportRefusedError(

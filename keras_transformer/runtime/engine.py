@@ -407,8 +407,7 @@ class DecoderEngine:
             return request
         begun = dataclasses.replace(request, begun=count)
         if request.prompt_lengths:
-            # What a prompt leaves in the caches is that of its adapter.
-            if self.prefixes and not self.adapters.names:
+            if self.prefixes:
                 steps.read_on(opened["prefill"], begun.begun_ids(), self.prefixes)
             else:
                 steps.prefill(opened["prefill"], begun.begun_ids())

@@ -37,8 +37,8 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         prefix_cache_tokens: Most tokens of prompts whose keys and values are kept, for later
             prompts that begin alike.
         adapters: For each name the file of a low-rank adapter (`save_lora_weights`) that prompts
-            may have beside the model's weights; for artefacts exported with `adapters=True`. No
-            beginnings of prompts are kept then. None for none.
+            may have beside the model's weights (`adapted`); for artefacts exported with
+            `adapters=True`. None for none.
         mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
             writes to the file changes the answers.
 
@@ -89,6 +89,19 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         TextGenerator.__init__(
             self, self.engine, text_ids, max_text_length, long_texts, self.manifest.search
         )
+
+    def adapted(self, name: str) -> TextGenerator:
+        """Returns what continues prompts with an adapter, while this generator is open.
+
+        Raises:
+            ValueError: There is no adapter of that name.
+
+        Example:
+            `generator.adapted("pirate").generate(["Where is"])`
+        """
+        [text_ids] = self.text_ids
+        engine = self.engine.adapted(name)
+        return TextGenerator(engine, text_ids, self.max_text_length, self._long_texts, self.search)
 
     @property
     def peak_cache_bytes(self) -> int:

@@ -22,6 +22,11 @@ from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
 
+_NO_SCORES = (
+    "whole texts are scored without adapters, got {!r}: ask the model itself, or one that it is "
+    "merged into."
+)
+
 
 class OnnxGenerationEngine(DecoderEngine):
     """An opened artefact as a `GenerationEngine`; any number of threads may use it at once.
@@ -179,6 +184,15 @@ class OnnxGenerationEngine(DecoderEngine):
             seen = [*seen, *part][-most:]
         return np.concatenate(found), seen
 
+    def adapted(self, name: str) -> "AdaptedEngine":
+        """Returns the engine with an adapter beside the model's weights.
+
+        Raises:
+            ValueError: There is no adapter of that name.
+        """
+        self.adapters.place(name)
+        return AdaptedEngine(self, name)
+
     def _checked(
         self,
         prompts: IdRows,
@@ -198,3 +212,60 @@ class OnnxGenerationEngine(DecoderEngine):
             grammar=grammar,
             adapters=adapters,
         )
+
+
+class AdaptedEngine:
+    """An engine with one of its adapters for all rows, as a `GenerationEngine`.
+
+    Args:
+        engine: The engine, which stays open as long as this one is used.
+        name: The adapter.
+
+    Attributes:
+        config: The model's config.
+    """
+
+    def __init__(self, engine: OnnxGenerationEngine, name: str) -> None:
+        self._engine, self._name = engine, name
+        self.config = engine.config
+
+    def search(
+        self,
+        prompts: IdRows,
+        options: SearchOptions,
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
+        grammar: GrammarState | None = None,
+    ) -> list[list[Candidate]]:
+        """As `GenerationEngine.search`."""
+        return self._engine.search(
+            prompts,
+            options,
+            with_scores=with_scores,
+            stops=stops,
+            phrases=phrases,
+            grammar=grammar,
+            adapters=[self._name] * len(prompts),
+        )
+
+    def stream(
+        self, prompt: Sequence[int], options: SearchOptions, grammar: GrammarState | None = None
+    ) -> Iterator[int]:
+        """As `GenerationEngine.stream`."""
+        return self._engine.stream(prompt, options, grammar, adapters=[self._name])
+
+    def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
+        """As `GenerationEngine.log_probabilities`, which no graph finds with adapters.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(_NO_SCORES.format(self._name))
+
+    def read_on(
+        self, tokens: Sequence[int], before: Any = None
+    ) -> tuple[npt.NDArray[np.float32], Any]:
+        """As `log_probabilities`."""
+        raise ValueError(_NO_SCORES.format(self._name))

@@ -15,6 +15,7 @@ from keras_transformer.pretrained.recognise import from_pretrained
 safetensors = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
 
 STACKS = Path(__file__).resolve().parents[1] / "fixtures" / "stacks"
+ADAPTERS = STACKS.parent / "adapters"
 RANK, ALPHA = 2, 6
 # Granite's weights are multiplied, StableLM's turned and Phi-3's packed.
 MODELS = {
@@ -59,6 +60,19 @@ def test_the_adapted_model_is_the_merged_one(model: str, tmp_path: Path) -> None
     assert np.abs(found - np.asarray(plain(ids))).max() > 1e-2
 
 
+@pytest.mark.parametrize("model", ["llama", "gpt2", "bert"])
+def test_what_peft_wrote_computes_what_it_merges(model: str, tmp_path: Path) -> None:
+    file = import_adapter(ADAPTERS / model, STACKS / model, tmp_path / "one.lora.npz")
+    ours, *_ = from_pretrained(STACKS / model)
+    ours.load_lora_weights(file)
+    with np.load(ADAPTERS / model / "merged.npz") as file:
+        ids, wanted = file["ids"], file["logits"]
+    inputs = {one.name: np.zeros_like(ids) for one in ours.inputs} | {"token_ids": ids}
+    # Ours has ids that the file lacks.
+    found = np.asarray(ours(inputs))[..., : wanted.shape[-1]]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("config", "modules", "message"),
     [
@@ -66,6 +80,7 @@ def test_the_adapted_model_is_the_merged_one(model: str, tmp_path: Path) -> None
         ({"use_dora": True}, ("q_proj",), "use_dora=True"),
         ({"init_lora_weights": "pissa"}, ("q_proj",), "init_lora_weights='pissa'"),
         ({"r": None}, ("q_proj",), "the value of r must be given"),
+        ({"alora_invocation_tokens": [7]}, ("q_proj",), "alora_invocation_tokens"),
         ({}, ("q_proj", "embed_tokens"), "of no linear layer that can be adapted"),
     ],
 )

@@ -114,17 +114,21 @@ class DecoderSteps:
         """
         buffers = self._cache.buffers
         rows = [[buffer[row : row + 1] for buffer in buffers] for row in range(len(ids))]
-        starts = [known.restore(own, row) for own, row in zip(ids, rows, strict=True)]
+        # Of a decoder alone this is which adapter reads the row.
+        given = [
+            {name: one[place : place + 1] for name, one in self._per_sentence.items()}
+            for place in range(len(ids))
+        ]
+        readers = [b"".join(one.tobytes() for one in each.values()) for each in given]
+        starts = [known.restore(*one) for one in zip(ids, rows, readers, strict=True)]
         if not any(starts):
             self.prefill(graph, ids)
-        for own, row, start in zip(ids, rows, starts, strict=True):
+        for own, row, start, more, reader in zip(ids, rows, starts, given, readers, strict=True):
             if any(starts) and start < len(own):
                 step = np.array([start], np.int32)
-                given = {"token_ids": own[None, start:], "step": step}
-                # No sentence has an adapter, so that any of them tells what the graph takes.
-                given |= {name: one[:1] for name, one in self._per_sentence.items()} | self._fixed
-                self._read(graph, given, row)
-            known.keep(own, row)
+                read = {"token_ids": own[None, start:], "step": step}
+                self._read(graph, read | more | self._fixed, row)
+            known.keep(own, row, reader)
         self._step = ids.shape[1]
 
     def _read(

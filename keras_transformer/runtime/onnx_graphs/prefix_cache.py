@@ -44,23 +44,28 @@ class PrefixCache:
         """How many tokens are kept."""
         return BLOCK * len(self._blocks)
 
-    def restore(self, tokens: npt.NDArray[np.int32], caches: Sequence[npt.NDArray]) -> int:
+    def restore(
+        self, tokens: npt.NDArray[np.int32], caches: Sequence[npt.NDArray], reader: bytes = b""
+    ) -> int:
         """Writes what is known of a row's first tokens into its caches; returns how many these are.
 
         Args:
             tokens: The ids that the row begins with: `(length,)`.
             caches: Its caches `(…, capacity, width)`.
+            reader: What tells apart who reads the same tokens to other keys and values.
         """
         with self._lock:
-            found = [self._blocks[key] for key in self._known(tokens)]
+            found = [self._blocks[key] for key in self._known(tokens, reader)]
         for place, block in enumerate(found):
             for cache, part in zip(caches, block, strict=True):
                 cache[..., place * BLOCK : (place + 1) * BLOCK, :] = part
         return BLOCK * len(found)
 
-    def keep(self, tokens: npt.NDArray[np.int32], caches: Sequence[npt.NDArray]) -> None:
+    def keep(
+        self, tokens: npt.NDArray[np.int32], caches: Sequence[npt.NDArray], reader: bytes = b""
+    ) -> None:
         """Keeps the whole blocks of a row's first tokens; arguments as for `restore`."""
-        keys = list(_keys(tokens))[: self._most_blocks]
+        keys = list(_keys(tokens, reader))[: self._most_blocks]
         for place, key in enumerate(keys):
             if key not in self._blocks:
                 part = slice(place * BLOCK, (place + 1) * BLOCK)
@@ -72,9 +77,9 @@ class PrefixCache:
             while len(self._blocks) > self._most_blocks:
                 self._blocks.popitem(last=False)
 
-    def _known(self, tokens: npt.NDArray[np.int32]) -> list[_Key]:
+    def _known(self, tokens: npt.NDArray[np.int32], reader: bytes) -> list[_Key]:
         found = []
-        for key in _keys(tokens):
+        for key in _keys(tokens, reader):
             if key not in self._blocks:
                 break
             found.append(key)
@@ -88,8 +93,8 @@ class PrefixCache:
                 self._blocks.move_to_end(key)
 
 
-def _keys(tokens: npt.NDArray[np.int32]) -> Iterator[_Key]:
-    key = b""
+def _keys(tokens: npt.NDArray[np.int32], reader: bytes) -> Iterator[_Key]:
+    key = reader
     for end in range(BLOCK, len(tokens) + 1, BLOCK):
         # Nobody can make a prompt that is mistaken for another one.
         key = blake2b(key + tokens[end - BLOCK : end].tobytes(), digest_size=16).digest()

@@ -1,5 +1,6 @@
 """A served generator: continuations of prompts, and scores of texts."""
 
+import copy
 import dataclasses
 import math
 import os
@@ -19,6 +20,7 @@ from keras_transformer.artefact.signatures import (
 )
 from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.generation.engine import check_generation
+from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.engine import reads_on
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
@@ -73,6 +75,7 @@ class PromptRow(NamedTuple):
         length_penalty: Exponent of the length penalty.
         own: Fields of `SearchOptions` that the request sets for this row, and their values.
         include_prompt: Whether its text begins with the prompt.
+        adapter: The adapter that it is continued with; None for none.
     """
 
     prompt: str
@@ -80,6 +83,7 @@ class PromptRow(NamedTuple):
     length_penalty: float
     own: Own = ()
     include_prompt: bool = True
+    adapter: str | None = None
 
     @property
     def shows_prompt(self) -> bool:
@@ -139,6 +143,14 @@ class ServedGenerator:
             prefix_cache_tokens=prefix_cache_tokens,
             adapters=adapters,
         )
+        self._adapter: str | None = None
+        # Copies share them, and so their batches.
+        self._runs: dict[str, Run] = {"score": self._score, "generate_n_best": self._generate}
+        self._run_best: Run = self._generate_best
+        self._generators: dict[str | None, TextGenerator] = {
+            None: self._generator,
+            **{name: self._generator.adapted(name) for name in adapters or ()},
+        }
         HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()
         self.search = search
@@ -188,6 +200,12 @@ class ServedGenerator:
             adapters=options.adapters,
         )
 
+    def adapted(self, name: str) -> "ServedGenerator":
+        """As `Adapting.adapted`."""
+        found = copy.copy(self)
+        found._adapter = name
+        return found
+
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""
         self._generator.close()
@@ -210,13 +228,18 @@ class ServedGenerator:
     def read(self, signature: Signature, inputs: Arrays) -> Request:
         """As `Served.read`: a row is a `PromptRow`, or a text to be scored."""
         if signature.name == "score":
+            if self._adapter is not None:
+                raise refusal("texts are scored without adapters: ask the model itself.")
             texts = texts_of(inputs, "text")
             self._check_lengths("text", texts, self._generator.max_text_length)
             return Request(texts)
         prompts = texts_of(inputs, "prompt")
         self._check_lengths("prompt", prompts, self._longest_prompt)
         own = length_options(inputs, self.search, len(prompts))
-        rows = [PromptRow(prompt, *row) for prompt, row in zip(prompts, own, strict=True)]
+        rows = [
+            PromptRow(prompt, *row, adapter=self._adapter)
+            for prompt, row in zip(prompts, own, strict=True)
+        ]
         options = own_options(inputs, self.search, len(rows))
         included = [True] * len(rows)
         if "include_prompt" in inputs:
@@ -246,13 +269,13 @@ class ServedGenerator:
         if any(languages):
             raise refusal("languages are for translations: leave them out.")
         self._check_lengths("text", [text], self._longest_prompt)
-        row = PromptRow(text, self.search.max_length, self.search.length_penalty)
+        search = self.search
+        row = PromptRow(text, search.max_length, search.length_penalty, adapter=self._adapter)
         return Request([row], [Passage.whole(text)])
 
     def run(self, signature: Signature) -> Run:
         """As `Served.run`."""
-        runs: dict[str, Run] = {"score": self._score, "generate_n_best": self._generate}
-        return runs.get(signature.name, self._generate_best)
+        return self._runs.get(signature.name, self._run_best)
 
     def write(self, signature: Signature, request: Request, results: Sequence[Any]) -> Outputs:
         """As `Served.write`."""
@@ -264,7 +287,8 @@ class ServedGenerator:
         """As `Streaming.stream`."""
         self._check_grammar(row.own)
         options = {**self._options(row), "beam_size": 1, "num_hypotheses": 1}
-        pieces = self._generator.stream(row.prompt, include_prompt=row.include_prompt, **options)
+        generator = self._generators[row.adapter]
+        pieces = generator.stream(row.prompt, include_prompt=row.include_prompt, **options)
         try:
             for piece in pieces:
                 if not emit(piece):
@@ -302,7 +326,8 @@ class ServedGenerator:
             options = self._options(rows[places[0]])
             if num_hypotheses is not None:
                 options["num_hypotheses"] = num_hypotheses
-            results = self._generator.generate_n_best(prompts, include_prompt=False, **options)
+            generator = self._generators[rows[places[0]].adapter]
+            results = generator.generate_n_best(prompts, include_prompt=False, **options)
             for place, own in zip(places, results, strict=True):
                 # Every vocabulary's texts go on behind their prompts without more ado.
                 lead = rows[place].prompt if rows[place].shows_prompt else ""

@@ -93,7 +93,7 @@ def describe(
                 **openai_schemas(names, tuple(options.adapters)),
                 **translators_schemas(),
             },
-            "parameters": _parameters(names, labels),
+            "parameters": _parameters([*names, *options.adapters], labels),
             **({"securitySchemes": {"key": _KEY}} if options.api_key_file else {}),
         },
         **({"security": [{"key": []}]} if options.api_key_file else {}),

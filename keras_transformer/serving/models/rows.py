@@ -219,7 +219,7 @@ def groups_of(rows: Sequence[Any]) -> list[list[int]]:
 
 def options_of(row: Any) -> Hashable:
     """Returns the options that a row is searched with; the same for all that are not searched."""
-    names = ("max_length", "length_penalty", "own", "options")
+    names = ("max_length", "length_penalty", "own", "options", "adapter")
     return tuple(getattr(row, name, None) for name in names)
 
 

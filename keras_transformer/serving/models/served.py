@@ -187,6 +187,15 @@ class Completing(Protocol):
 
 
 @runtime_checkable
+class Adapting(Served, Protocol):
+    """A `Served` that low-rank adapters change."""
+
+    def adapted(self, name: str) -> Served:
+        """Returns the model with an adapter; both share batches."""
+        ...
+
+
+@runtime_checkable
 class Reading(Served, Protocol):
     """A `Served` that reads texts, or pairs of them, and writes none."""
 

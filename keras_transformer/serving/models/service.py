@@ -130,15 +130,23 @@ class Service:
         """Returns the version that answers a request, to be kept until the answer is complete.
 
         Args:
-            model: The model's name.
+            model: The model's name, or that of an adapter for the model with it.
             asked: The version's number or its label; the newest version if None.
 
         Raises:
             ServingError: There is no such model, version or label.
         """
-        if model not in self._versions:
+        versions = self._of(model)
+        if versions is None:
             raise not_found(model, asked)
-        return self._versions[model].get(asked)
+        found = versions.get(asked)
+        return found.adapted(model) if model in self.options.adapters else found
+
+    def _of(self, name: str) -> Versions | None:
+        """Returns the versions of a model, or of the only one by the name of an adapter."""
+        if name in self.options.adapters:
+            [name] = self._versions
+        return self._versions.get(name)
 
     async def predict(
         self,
@@ -294,10 +302,11 @@ class Service:
 
     def status(self, model: str, asked: Asked = None) -> list[VersionStatus]:
         """Returns the state of one version, or of all; `asked` is as for `find`."""
-        if model not in self._versions:
+        versions = self._of(model)
+        if versions is None:
             message = f"Could not find any versions of model {model}"
             raise ServingError(Code.NOT_FOUND, message)
-        return self._versions[model].status(asked)
+        return versions.status(asked)
 
     async def stream(
         self,

@@ -56,6 +56,19 @@ def test_a_stream_and_scores_have_the_adapter(
     np.testing.assert_allclose([value for _, value, _ in found], values, atol=1e-4)
 
 
+def test_what_an_adapter_has_read_is_known_to_it_alone(adapted_decoder: Any) -> None:
+    prompt = "the red dog runs to the small house and we see the river "
+    names = [None, "first", "second"] * 2
+    options = {"prefix_cache_tokens": 256, "adapters": adapted_decoder.files}
+    with OnnxGenerator(adapted_decoder.path, **options) as generator:
+        for place, name in enumerate(names):
+            one = generator if name is None else generator.adapted(name)
+            asked = [prompt + "a dog", prompt + "we"][: 1 + place % 2]
+            with OnnxGenerator(adapted_decoder.merged[name]) as merged:
+                assert one.generate(asked, max_length=9) == merged.generate(asked, max_length=9)
+        assert generator.engine.prefixes.tokens >= 3 * 16
+
+
 def test_without_adapters_the_model_writes_by_itself(adapted_decoder: Any) -> None:
     with (
         OnnxGenerator(adapted_decoder.path, prefix_cache_tokens=64) as one,
@@ -93,3 +106,10 @@ def test_files_that_do_not_fit_are_refused(adapted_decoder: Any, tmp_path: Path)
     refused("has the shape", settings=settings, **{name: words})
     with pytest.raises(FileNotFoundError, match="give what save_lora_weights wrote"):
         OnnxGenerator(adapted_decoder.path, adapters={"one": tmp_path / "missing.npz"})
+
+
+def test_whole_texts_are_scored_without_adapters(generator: OnnxGenerator) -> None:
+    with pytest.raises(ValueError, match="whole texts are scored without adapters, got 'first'"):
+        generator.adapted("first").score(["a"])
+    with pytest.raises(ValueError, match="no adapter 'third'"):
+        generator.adapted("third")

@@ -32,7 +32,6 @@ class Asked:
         fields: The fields of its body, `model` taken.
         loaded: The newest version of the model that it names.
         timeout: Seconds that the client gives it; None if it sets no limit.
-        adapter: The adapter that it names in place of the model; None for none.
     """
 
     service: Service
@@ -40,7 +39,6 @@ class Asked:
     fields: Fields
     loaded: LoadedVersion
     timeout: float | None
-    adapter: str | None = None
 
     def waiting(self) -> AbstractContextManager[None]:
         """Makes a context that is cancelled when the client hangs up."""
@@ -52,7 +50,7 @@ class Asked:
             "id": f"{prefix}-{secrets.token_hex(12)}",
             "object": kind,
             "created": int(time.time()),
-            "model": self.adapter or self.loaded.name,
+            "model": self.loaded.name,
             "system_fingerprint": f"version-{self.loaded.number}",
         }
 
@@ -130,9 +128,8 @@ def endpoint(
             fields = Fields(read_object(await bodies.read(request.scope, request.receive)))
             name = fields.text("model")
         with service.refusals("rest", name or ""):
-            adapter = name if name in service.options.adapters else None
-            loaded = find_model(service, None if adapter else name)
-            answering = answer(Asked(service, request, fields, loaded, timeout, adapter))
+            loaded = find_model(service, name)
+            answering = answer(Asked(service, request, fields, loaded, timeout))
         return await answering
 
     return respond
@@ -162,8 +159,8 @@ def find_model(service: Service, name: str | None) -> LoadedVersion:
     names = [model.name for model in service.models]
     if name is None and len(names) == 1:
         [name] = names
+    names += service.options.adapters
     if name not in names:
-        names += service.options.adapters
         wanted = "the field 'model' is missing" if name is None else f"no model {name!r} is served"
         code = Code.INVALID_ARGUMENT if name is None else Code.NOT_FOUND
         raise ServingError(code, f"{wanted}: name one of {', '.join(names)}.", "model")

@@ -112,7 +112,7 @@ class Generation:
         }
 
     def _rows(self) -> Request:
-        adapter = self.asked.adapter
+        adapter = self.asked.loaded.adapter
         self.prompts = [replace(prompt, adapter=adapter) for prompt in self.read()]
         return Request(
             self.completions.rows(self.prompts, self.options, self.count, self.scored, self.writes)

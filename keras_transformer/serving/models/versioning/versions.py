@@ -6,6 +6,7 @@ are loaded, and those that they replace are unloaded.
 """
 
 import asyncio
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
-from keras_transformer.serving.models.served import Served
+from keras_transformer.serving.models.served import Adapting, Served
 from keras_transformer.serving.models.versioning.directories import (
     Stamp,
     find_versions,
@@ -52,15 +53,18 @@ class LoadedVersion:
     """A model that takes requests.
 
     Attributes:
-        name: The model's name.
+        name: The model's name, or that of its adapter.
         number: Its version.
         model: The model.
         batcher: Hands rows to it.
+        adapter: The adapter that it has; None for none.
     """
 
     def __init__(self, name: str, number: int, model: Served, batcher: Batcher) -> None:
         self.name, self.number, self.model, self.batcher = name, number, model, batcher
-        self._users = 0
+        self.adapter: str | None = None
+        # Copies share them.
+        self._users: set[object] = set()
         self._unused = asyncio.Event()
         self._unused.set()
 
@@ -80,15 +84,29 @@ class LoadedVersion:
                 f"{', '.join(signatures)}.",
             ) from None
 
+    def adapted(self, name: str) -> "LoadedVersion":
+        """Returns the version with an adapter of the server's.
+
+        Raises:
+            ServingError: The model takes none.
+        """
+        if not isinstance(self.model, Adapting):
+            message = f"{self.name} takes no adapters, got {name!r}: ask for the model itself."
+            raise ServingError(Code.INVALID_ARGUMENT, message)
+        found = copy.copy(self)
+        found.name, found.adapter, found.model = name, name, self.model.adapted(name)
+        return found
+
     @contextmanager
     def use(self) -> Iterator[None]:
         """Keeps the model loaded within the `with` block."""
-        self._users += 1
+        user = object()
+        self._users.add(user)
         self._unused.clear()
         try:
             yield
         finally:
-            self._users -= 1
+            self._users.discard(user)
             if not self._users:
                 self._unused.set()
 
