@@ -19,6 +19,7 @@ from keras_transformer.serving.http.exchange import (
 )
 from keras_transformer.serving.http.front.access import Access, HostNames
 from keras_transformer.serving.http.judge import judge_routes
+from keras_transformer.serving.http.kserve.routes import kserve_routes
 from keras_transformer.serving.http.live import live_routes
 from keras_transformer.serving.http.openai.routes import openai_routes
 from keras_transformer.serving.http.openapi import describe
@@ -66,6 +67,7 @@ def build_app(
             *live_routes(service, bodies),
             *judge_routes(service, bodies),
             *file_routes(service, bodies),
+            *kserve_routes(service, bodies),
             *openai_routes(service, bodies, directions),
             *libretranslate_routes(service, bodies, directions, keys),
             *_operations(service, options),

@@ -1,4 +1,6 @@
-"""The forms of errors: TensorFlow Serving's, which LibreTranslate shares, and OpenAI's."""
+"""The forms of errors: TensorFlow Serving's, which KServe's and LibreTranslate's APIs share, and
+OpenAI's.
+"""
 
 from typing import Any
 
@@ -27,8 +29,9 @@ def error_form(
         code: What kind of failure it is; None for a path or method that there is none of.
         param: The field that was wrong, if it is one.
     """
-    # TensorFlow Serving's paths name a model.
-    if not path.startswith(("/v1/", "/v2/")) or path.startswith("/v1/models/"):
+    # Paths of TensorFlow Serving and KServe name a model.
+    others = ("/v1/models/", "/v2/models/", "/v2/health/")
+    if not path.startswith(("/v1/", "/v2/")) or path.startswith(others):
         return {"error": message}
     return openai_error(status, message, code, param)
 

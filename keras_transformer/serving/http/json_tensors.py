@@ -120,6 +120,14 @@ def write_outputs(
     return b'{"predictions":%b}' % _json_list(rows)
 
 
+def json_values(array: npt.NDArray[Any]) -> bytes:
+    """Returns all values of an array in one list of JSON; objects are what JSON knows."""
+    if array.ndim < 2:
+        return _json_list(_json_rows(array))
+    rows = _json_rows(array.reshape(-1, array.shape[-1])) if array.size else []
+    return _json_list(row[1:-1] for row in rows)
+
+
 def _parse(body: bytes) -> Any:
     text = body.decode(json.detect_encoding(body), "surrogatepass")
     try:

@@ -7,6 +7,7 @@ from keras_transformer import __version__
 from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.serving.http.exchange import TIMEOUT_HEADER
+from keras_transformer.serving.http.kserve.description import kserve_paths, kserve_schemas
 from keras_transformer.serving.http.openai.description import openai_paths, openai_schemas
 from keras_transformer.serving.http.openapi_schemas import schemas
 from keras_transformer.serving.http.operations import (
@@ -67,6 +68,7 @@ def describe(
         },
         "paths": {
             **_of_models(labels, kinds),
+            **kserve_paths(),
             **openai_paths(kinds),
             **libretranslate_paths(kinds),
             "/healthz": get("Whether the process is alive", "Health", []),
@@ -90,6 +92,7 @@ def describe(
         "components": {
             "schemas": {
                 **schemas(options, search, kinds),
+                **kserve_schemas(),
                 **openai_schemas(names, tuple(options.adapters)),
                 **translators_schemas(),
             },

@@ -21,7 +21,7 @@ _PREFLIGHT_SECONDS = 600
 # OpenAI's client in a browser has several of its own; the first is not among what * stands for.
 _ALLOWED_HEADERS = f"Authorization, Content-Encoding, Content-Type, {TIMEOUT_HEADER}, *"
 # Probes ask by an address of their own and have no key; they learn one word.
-_HEALTH = ("/healthz", "/readyz")
+_HEALTH = ("/healthz", "/readyz", "/v2/health/live", "/v2/health/ready")
 # LibreTranslate's paths, whose clients send their key as a field of the body.
 KEY_IN_BODY = ("/translate", "/languages", "/detect", "/frontend/settings")
 _LOOPBACK = ("localhost", "*.localhost", "127.0.0.1", "::1")
