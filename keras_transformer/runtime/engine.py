@@ -176,6 +176,17 @@ class DecoderEngine:
         return None
 
     @property
+    def counts(self) -> dict[str, int]:
+        """What calls had of each other so far: tokens of prompts that need not be read again,
+        searches that went on in others, and calls that others left behind.
+        """
+        return {
+            "reused_prefix_tokens": self.prefixes.reused,
+            "joined_searches": self._meeting.joined,
+            "left_searches": self._meeting.left,
+        }
+
+    @property
     def joining(self) -> int:
         """The most sentences with which a call joins the search of another one; 0 for none."""
         return self._workers.undivided if self._joins else 0

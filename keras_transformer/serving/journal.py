@@ -9,17 +9,24 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from keras_transformer.serving.errors import Code, ServingError, encodable
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_MODEL_COUNTS = {
+    "reused_prefix_tokens": "Tokens of prompts that earlier ones had read.",
+    "joined_searches": "Searches that went on together with a running one.",
+    "left_searches": "Requests that were done while a search that they shared went on.",
+}
 # In place of what a request asks for and nobody knows.
 UNKNOWN = "unknown"
 
@@ -41,6 +48,7 @@ class JournalEntry:
         queue_seconds: Seconds before the model took its first row.
         texts: Its texts, for the log if it is to have them.
         cuts: Says of each text that was cut how much of it is read.
+        is_structured: Whether its texts have to follow a grammar.
     """
 
     number: int
@@ -53,6 +61,29 @@ class JournalEntry:
     queue_seconds: float = 0.0
     texts: Sequence[str] = ()
     cuts: Sequence[str] = ()
+    is_structured: bool = False
+
+
+class _ModelCounts(Collector):
+    """Counters that loaded models keep themselves, read whenever metrics are.
+
+    Attributes:
+        models: What each model has counted, by the counters' names.
+    """
+
+    def __init__(self) -> None:
+        self.models: dict[str, Callable[[], Mapping[str, int]]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields the counters."""
+        found = {model: counts() for model, counts in self.models.items()}
+        for name, description in _MODEL_COUNTS.items():
+            family = CounterMetricFamily(
+                f"keras_transformer_{name}", description, labels=("model",)
+            )
+            for model, counts in found.items():
+                family.add_metric([model], counts.get(name, 0))
+            yield family
 
 
 class Journal:
@@ -100,6 +131,14 @@ class Journal:
             ("model", "signature"),
             registry=registry,
         )
+        self._structured = Counter(
+            "keras_transformer_structured_requests",
+            "Requests whose texts had to follow a schema, an expression or choices.",
+            ("model",),
+            registry=registry,
+        )
+        self._counts = _ModelCounts()
+        registry.register(self._counts)
         self._version = Gauge(
             "keras_transformer_model_version",
             "The version that is served by default; 0 if none is.",
@@ -119,9 +158,14 @@ class Journal:
         )
 
     def follow(
-        self, model: str, queue_length: Callable[[], int], version: Callable[[], int]
+        self,
+        model: str,
+        queue_length: Callable[[], int],
+        version: Callable[[], int],
+        counts: Callable[[], Mapping[str, int]],
     ) -> None:
-        """Makes a model's gauges show what these functions return whenever they are read."""
+        """Makes a model's metrics show what these functions return whenever they are read."""
+        self._counts.models[model] = counts
         self._queue.labels(model).set_function(queue_length)
         self._version.labels(model).set_function(version)
 
@@ -145,6 +189,8 @@ class Journal:
         self._seconds.labels(model, signature, entry.protocol).observe(seconds)
         if code == "OK":
             self._sentences.labels(model, signature).inc(entry.sentences)
+            if entry.is_structured:
+                self._structured.labels(model).inc()
         if self._log_requests:
             self._write(entry, code, seconds)
 

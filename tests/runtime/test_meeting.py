@@ -190,12 +190,12 @@ def test_calls_join_and_get_their_own(
     options = SearchOptions(**LONG, **more)
     requests = [[[11, 12]], [[13]], [[20, 21, 22], [14]], [[15]]]
     wanted = [alone(engine, rows, options, scores=True) for rows in requests]
-    calls = Calls(engine, monkeypatch)
+    calls, before = Calls(engine, monkeypatch), engine.counts["joined_searches"]
     for rows in requests:
         calls.begin(rows, options)
         calls.wait()
     assert calls.end() == wanted
-    assert calls.joins
+    assert calls.joins == engine.counts["joined_searches"] - before > 0
 
 
 def test_calls_of_other_options_stay_apart(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_a_call_that_leaves_takes_its_rows_along(
     options = SearchOptions(min_length=50, max_length=50)
     rows = [[[11, 12]], [[13]]]
     wanted = alone(engine, rows[1 - leaves], options, scores=True)
-    calls = Calls(engine, monkeypatch)
+    calls, before = Calls(engine, monkeypatch), engine.counts["left_searches"]
     begun_calls = [calls.begin(one, options) for one in rows]
     while not calls.joins:
         time.sleep(0.001)
@@ -221,6 +221,7 @@ def test_a_call_that_leaves_takes_its_rows_along(
     found = calls.end()
     assert found[1 - leaves] == wanted
     assert calls.rows == 1
+    assert engine.counts["left_searches"] == before + 1
 
 
 def test_a_failure_ends_all_calls_of_a_search(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,14 +125,16 @@ def test_any_error_is_counted_and_becomes_one_that_clients_may_read(
 def test_gauges_show_the_present() -> None:
     journal = Journal()
     waiting = [3]
-    journal.follow("demo", lambda: waiting[0], lambda: 12)
-    journal.follow("back", lambda: 0, lambda: 1)
+    journal.follow("demo", lambda: waiting[0], lambda: 12, lambda: {"joined_searches": waiting[0]})
+    journal.follow("back", lambda: 0, lambda: 1, dict)
     assert 'keras_transformer_queue_length{model="demo"} 3.0' in journal.metrics().decode()
     waiting[0] = 4
     metrics = journal.metrics().decode()
     assert 'keras_transformer_queue_length{model="demo"} 4.0' in metrics
     assert 'keras_transformer_model_version{model="demo"} 12.0' in metrics
     assert 'keras_transformer_model_version{model="back"} 1.0' in metrics
+    assert 'keras_transformer_joined_searches_total{model="demo"} 4.0' in metrics
+    assert 'keras_transformer_joined_searches_total{model="back"} 0.0' in metrics
 
 
 def test_a_line_holds_any_text_that_a_file_system_or_a_client_has(tmp_path: Path) -> None:

@@ -178,9 +178,15 @@ class _Call:
 
 
 class Meeting:
-    """The searches of one engine; each call has a thread of its own."""
+    """The searches of one engine; each call has a thread of its own.
+
+    Attributes:
+        joined: How many searches went on in another one so far.
+        left: How many calls had their results while a search went on for others.
+    """
 
     def __init__(self) -> None:
+        self.joined = self.left = 0
         self._changed = threading.Condition()
         self._running: dict[Hashable, list[_Running]] = defaultdict(list)
 
@@ -307,6 +313,7 @@ class Meeting:
             running, drove = call.running, call.drives
             call.has_ended = True
             left = next((one for one in running.calls if not one.has_ended), None)
+            self.left += left is not None and running.search.goes_on
             if left is None or running.error is not None:
                 others = [one for one in self._running.pop(kind, []) if one is not running]
                 if others:
@@ -328,6 +335,7 @@ class Meeting:
                 continue
             host, guest = (running, other) if running.terms.is_part else (other, running)
             host.take_in(guest)
+            self.joined += 1
             self._running[kind].remove(guest)
             if guest is running:
                 return True

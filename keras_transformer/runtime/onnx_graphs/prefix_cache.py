@@ -24,6 +24,9 @@ class PrefixCache:
     Args:
         most_tokens: Most tokens to keep; 0 keeps nothing.
 
+    Attributes:
+        reused: How many tokens later prompts had of it so far.
+
     Raises:
         ValueError: It is negative.
     """
@@ -32,6 +35,7 @@ class PrefixCache:
         if most_tokens < 0:
             raise ValueError(f"prefix_cache_tokens must be at least 0, got {most_tokens}.")
         self._most_blocks = most_tokens // BLOCK
+        self.reused = 0
         self._lock = threading.Lock()
         self._blocks: OrderedDict[_Key, Block] = OrderedDict()
 
@@ -56,6 +60,7 @@ class PrefixCache:
         """
         with self._lock:
             found = [self._blocks[key] for key in self._known(tokens, reader)]
+            self.reused += BLOCK * len(found)
         for place, block in enumerate(found):
             for cache, part in zip(caches, block, strict=True):
                 cache[..., place * BLOCK : (place + 1) * BLOCK, :] = part

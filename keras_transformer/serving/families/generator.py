@@ -221,6 +221,11 @@ class ServedGenerator:
         self.stream(row, lambda piece: True)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """As `Streaming.counts`."""
+        return self._generator.engine.counts
+
+    @property
     def joining(self) -> int:
         """As `Streaming.joining`."""
         return self._generator.engine.joining

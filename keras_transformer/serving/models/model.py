@@ -263,6 +263,11 @@ class ServedModel:
         )
 
     @property
+    def counts(self) -> dict[str, int]:
+        """As `Streaming.counts`."""
+        return self._engine.counts
+
+    @property
     def joining(self) -> int:
         """As `Streaming.joining`."""
         return self._engine.joining

@@ -223,6 +223,12 @@ def options_of(row: Any) -> Hashable:
     return tuple(getattr(row, name, None) for name in names)
 
 
+def follows_grammar(row: Any) -> bool:
+    """Tells whether a row's text has to follow a grammar."""
+    own, options = getattr(row, "own", ()), getattr(row, "options", None)
+    return any(name in GRAMMARS for name, _ in own) or bool(options and options.grammar)
+
+
 def steps_of(row: Any) -> int:
     """Returns about how many steps a row takes: a translation is about as long as its source."""
     limit = getattr(row, "max_length", 0)

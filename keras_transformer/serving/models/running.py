@@ -14,7 +14,7 @@ from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal, JournalEntry
 from keras_transformer.serving.models.inputs import check_inputs
-from keras_transformer.serving.models.rows import Arrays, Request
+from keras_transformer.serving.models.rows import Arrays, Request, follows_grammar
 from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.sentences import Passage, gap_before
@@ -104,6 +104,7 @@ class RequestReader:
         else:
             request = read()
         entry.cuts = request.cuts
+        entry.is_structured = any(map(follows_grammar, request.rows))
         self._count(entry, len(request.rows))
         return request
 

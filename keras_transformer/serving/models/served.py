@@ -146,6 +146,11 @@ class Streaming(Protocol):
         ...
 
     @property
+    def counts(self) -> Mapping[str, int]:
+        """What its requests had of each other so far, as `DecoderEngine.counts`."""
+        ...
+
+    @property
     def joining(self) -> int:
         """The most rows with which a batch joins one that runs; 0 for none."""
         ...

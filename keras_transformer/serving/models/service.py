@@ -1,7 +1,8 @@
 """The service behind REST and gRPC, independent of protocols: from arrays to arrays."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.runtime.turns import Turns
+from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.search.options import taken
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.families.opening import open_model, unused_options
@@ -330,7 +332,7 @@ class Service:
         """
         with self.journal.recorded("rest", loaded.name) as entry:
             until = asyncio.get_running_loop().time() + self._limit(timeout)
-            entry.signature = "stream"
+            entry.signature, entry.is_structured = "stream", any(name in own for name in GRAMMARS)
             with loaded.use():
                 model = streaming(loaded.name, loaded.model)
                 options = self._own(loaded, model, own) if own else ()
@@ -419,6 +421,7 @@ class Service:
             model.name,
             lambda: sum(version.batcher.waiting for version in versions.loaded),
             lambda: versions.newest.number if versions.newest else 0,
+            lambda: _counts(version.model for version in versions.loaded),
         )
         return versions
 
@@ -438,3 +441,12 @@ class Service:
     def _limit(self, timeout: float | None) -> float:
         longest = self.options.request_timeout
         return longest if timeout is None else min(timeout, longest)
+
+
+def _counts(models: Iterable[Served]) -> Counter[str]:
+    """Returns what requests had of each other, over the versions of a model."""
+    found = Counter[str]()
+    for model in models:
+        if isinstance(model, Streaming):
+            found.update(model.counts)
+    return found

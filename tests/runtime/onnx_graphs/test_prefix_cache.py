@@ -63,6 +63,7 @@ def test_continuations_are_those_without(
         one_by_one = [keeping.generate([one], max_length=8, **options)[0] for one in PROMPTS]
         assert one_by_one == expected
         assert keeping.engine.prefixes.tokens >= BLOCK
+        assert keeping.engine.counts["reused_prefix_tokens"] >= BLOCK
         assert keeping.generate(PROMPTS, max_length=8, **options) == expected
         streams = ["".join(one.stream(PROMPTS[0], max_length=8)) for one in (plain, keeping)]
         assert streams[0] == streams[1]

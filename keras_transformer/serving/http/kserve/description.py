@@ -13,7 +13,7 @@ from keras_transformer.serving.http.operations import (
 _STRING: Json = {"type": "string"}
 _SHAPE: Json = {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 8}
 _DATATYPE: Json = {"enum": sorted({name for names in TAKEN.values() for name in names})}
-_BINARY = {"binary_data": {}, "binary_data_output": {}}
+_BINARY: Json = {"binary_data": {}, "binary_data_output": {}}
 
 
 def kserve_paths() -> Json:

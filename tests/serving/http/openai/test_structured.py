@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 openai = pytest.importorskip("openai", reason="the package openai is not installed")
 pytest.importorskip("llguidance", reason="the package llguidance is not installed")
@@ -122,6 +123,11 @@ def test_rows_of_the_other_interface_choose_theirs(
     assert [one["stop_reason"] for one in found] == ["eos", "eos", "eos", "length"]
     assert set(json.loads(found[0]["text"])) == {"name", "age"}
     assert found[1]["text"].isdigit() and found[2]["text"] in ("yes", "no")
+    asked = {"prompt": "a", "choices": ["yes", "no"]}
+    for more in ({}, {"stream": True}):
+        requests.post(f"{server.rest_url}/v1/completions", json={**asked, **more}, timeout=60)
+    server.predict({"instances": ["a"]})
+    assert server.metric("keras_transformer_structured_requests_total", model="demo") == 3
     wrong = server.predict({**body, "instances": [{**prompt, "regex": "("}]})
     assert wrong.status_code == 400 and "unclosed group" in wrong.json()["error"]
 
