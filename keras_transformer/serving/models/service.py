@@ -94,6 +94,7 @@ class Service:
                 "sample=True cannot be set for a server: let requests ask for samples instead."
             )
         self.models, self.options, self.journal = models, options, journal
+        self._adapters = frozenset(options.adapters)
         self.draining = False
         self.search = search
         self._turns = Turns(options.max_batch)
@@ -142,11 +143,11 @@ class Service:
         if versions is None:
             raise not_found(model, asked)
         found = versions.get(asked)
-        return found.adapted(model) if model in self.options.adapters else found
+        return found.adapted(model) if model in self._adapters else found
 
     def _of(self, name: str) -> Versions | None:
         """Returns the versions of a model, or of the only one by the name of an adapter."""
-        if name in self.options.adapters:
+        if name in self._adapters:
             [name] = self._versions
         return self._versions.get(name)
 
