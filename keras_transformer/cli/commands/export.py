@@ -30,12 +30,14 @@ class ExportOptions:
         output: Directory to write; it gets this name only when its content has been checked. A
             saved_model is written to a directory in it, named by its version.
         format: Kind of artefact: "onnx" is for onnxruntime, "saved_model" for TensorFlow Serving;
-            "marian", "huggingface" and "ctranslate2" are models of these toolkits.
+            "marian", "huggingface", "ctranslate2" and "keras_hub" are models of these toolkits.
         overwrite: Replace the output, or the version in it, if it exists.
     """
 
     output: Path
-    format: Literal["onnx", "saved_model", "marian", "huggingface", "ctranslate2"] = "onnx"
+    format: Literal["onnx", "saved_model", "marian", "huggingface", "ctranslate2", "keras_hub"] = (
+        "onnx"
+    )
     overwrite: bool = False
 
 

@@ -233,8 +233,8 @@ def test_options_of_the_other_format_are_refused(
     [
         (
             "--output x --format tflite",
-            "--format expects one of onnx, saved_model, marian, huggingface, ctranslate2, got "
-            "'tflite'.",
+            "--format expects one of onnx, saved_model, marian, huggingface, ctranslate2, "
+            "keras_hub, got 'tflite'.",
         ),
         ("--output x --opset high", "--opset expects an integer, got 'high'."),
         ("--output x --format saved_model --top-k 5", "--top-k"),
