@@ -19,6 +19,8 @@ _INTEGERS = tuple(f"{kind}{bits}" for kind in ("INT", "UINT") for bits in (8, 16
 TAKEN = {**{dtype: (name,) for dtype, name in DATATYPES.items()}, "int32": _INTEGERS}
 TAKEN["float32"] = ("FP16", "FP32", "FP64")
 _MOST_AXES = 8
+# Lists that a tensor without a value may be made of: a body pays for none of them.
+_MOST_EMPTY = 4096
 # Asks for answers in binary, which a server that knows only JSON leaves out.
 _BINARY = ("binary_data", "binary_data_output")
 
@@ -150,6 +152,8 @@ def _nested(name: str, tensor: Fields, spec: TensorSpec | None) -> Any:
         values = [value for one in values for value in one]
     if len(values) != prod(shape):
         raise refusal(f"{name} has the shape {shape}, and {len(values)} values.")
+    if prod(filter(None, shape)) > max(len(values), _MOST_EMPTY):
+        raise refusal(f"{name} has the shape {shape} without a value: send at most {_MOST_EMPTY}.")
     array = np.empty(len(values), object)
     array[:] = values
     return array.reshape(shape).tolist()

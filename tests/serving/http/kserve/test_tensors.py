@@ -57,6 +57,7 @@ def test_bytes_that_are_no_text_are_replaced() -> None:
     ("tensor", "message"),
     [
         ({"shape": [3, 2]}, "ids has the shape [3, 2], and 2 values"),
+        ({"shape": [10**18, 0], "data": []}, "without a value: send at most 4096"),
         ({"shape": [-1, 2]}, "must have a shape, a list of sizes"),
         ({"shape": [True, 2]}, "must have a shape, a list of sizes"),
         ({"shape": [2]}, "ids must be a list in 2 levels"),
