@@ -19,7 +19,7 @@ from keras_transformer.text.layout import encoder_row
 from keras_transformer.training.texts.options import TextOptions
 from keras_transformer.training.texts.tasks import KINDS
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "xlnets"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "xlnets"
 
 
 class Read(NamedTuple):
