@@ -11,7 +11,8 @@ from playwright.sync_api import expect
 
 CATALOGUE = b'msgid "hello {name} you"\nmsgstr ""\n\nmsgid "a"\nmsgstr "b"\n'
 HTML = """<p title="hello">hello <b>you</b></p><script>parent.document.title = "x"</script>
-<img src="/page/icon.svg?shown" onerror="parent.document.title = 'x'"><a href="/metrics">the house</a>"""
+<img src="/page/icon.svg?shown" onerror="parent.document.title = 'x'">
+<a href="/metrics">the house</a>"""
 
 
 @pytest.fixture(scope="module")

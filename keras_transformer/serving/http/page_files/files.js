@@ -8,6 +8,8 @@ const [found, summary, download, doubts] = ["found", "summary", "download", "dou
 
 // What is shown asks for nothing, neither here nor elsewhere.
 const NOTHING_ELSE = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'none'">`;
+const FETCHING = "script, link, meta, base, iframe, object, embed";
+const SOURCES = ["src", "srcset", "imagesrcset", "background", "poster"];
 
 // Calls a function with each file that is chosen or dropped on an element.
 export function onFile(target, send) {
@@ -61,10 +63,20 @@ export async function sendHtml(model, text, options, signal) {
   // The frame has no rights (`sandbox=""`): no script, no form, no link that leads out of it.
   // It is a new one each time, as Chromium shows nothing in one that loads something already.
   const frame = part("rendered").cloneNode();
-  frame.srcdoc = NOTHING_ELSE + html;
+  frame.srcdoc = NOTHING_ELSE + inert(html);
   frame.hidden = false;
   part("rendered").replaceWith(frame);
   return html;
+}
+
+// Returns HTML without what a browser would fetch: it looks for that before it has read what forbids it.
+function inert(html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  page.querySelectorAll(FETCHING).forEach((element) => element.remove());
+  for (const name of SOURCES) {
+    page.querySelectorAll(`[${name}]`).forEach((element) => element.removeAttribute(name));
+  }
+  return page.documentElement.outerHTML;
 }
 
 function showFile(name, { content, translated, left, low_confidence: low, warnings }) {
