@@ -82,7 +82,9 @@ void Bfloat16Layer::run(Context& context, const float* values, int64_t rows, int
   }
   const Bfloat16Matrix m = matrix(outputs);
   const uint16_t* rounded = rounded_rows(values, rows, inputs, m.width());
-  for_blocks(context, weights_.shape[0], kPart, cost() * rows, [&](int64_t first, int64_t last) {
+  const int64_t bytes = weights_.shape[0] * m.pairs * kPair * kBlock * sizeof(uint16_t);
+  const double cost = cost_with_reading(this->cost() * rows, bytes);
+  for_blocks(context, weights_.shape[0], kPart, cost, [&](int64_t first, int64_t last) {
     multiply_blocks(m, first, last, rounded, rows, floor, output);
   });
 }

@@ -89,7 +89,9 @@ void Float32Layer::run(Context& context, const float* values, int64_t rows, int6
       run(values + row * inputs_, count, inputs_, outputs_, floor, output + row * outputs_);
     });
   }
-  for_blocks(context, matrix().blocks(), kPart, cost() * rows, [&](int64_t first, int64_t last) {
+  const int64_t bytes = matrix().blocks() * kBlock * inputs_ * sizeof(float);
+  const double cost = cost_with_reading(this->cost() * rows, bytes);
+  for_blocks(context, matrix().blocks(), kPart, cost, [&](int64_t first, int64_t last) {
     multiply(first, last, values, rows, floor, output + first * kBlock, outputs_);
   });
 }

@@ -133,7 +133,8 @@ void Int4Layer::run(Context& context, const float* values, int64_t rows, int64_t
   const Int4Matrix m = weights_.matrix(outputs, biases_, floor);
   const Int4Rows rounded = rounded_rows(values, rows, inputs, m.groups, weights_.group_size());
   const int64_t blocks = weights_.shape()[0];
-  for_blocks(context, blocks, kPart, cost() * rows, [&](int64_t first, int64_t last) {
+  const double cost = cost_with_reading(this->cost() * rows, blocks * m.groups * m.of_group());
+  for_blocks(context, blocks, kPart, cost, [&](int64_t first, int64_t last) {
     multiply(m, first, last, rounded, rows, output);
   });
 }

@@ -208,7 +208,9 @@ void BytesLayer::run(Context& context, const float* values, int64_t rows, int64_
   const ByteMatrix matrix{bytes_.shape[0], bytes_.shape[1], bytes_.data, zeros_.data()};
   const Finish layer{bytes_.data, sums_.data(), ends_, floor, matrix.quads, 0, outputs};
   const RoundedRows& rounded = round(values, rows, inputs, matrix.quads, has_offsets_);
-  for_blocks(context, matrix.blocks, kChunk, cost() * rows, [&](int64_t first, int64_t last) {
+  const int64_t bytes = matrix.blocks * matrix.quads * kTokens * kBytes;
+  const double cost = cost_with_reading(this->cost() * rows, bytes);
+  for_blocks(context, matrix.blocks, kChunk, cost, [&](int64_t first, int64_t last) {
     multiply_blocks(matrix, layer, first, last, rounded, rows, output);
   });
 }
