@@ -5,6 +5,7 @@ gets the results of its own rows. Beside a batch that takes long others are begu
 import asyncio
 import dataclasses
 import logging
+import math
 import operator
 import time
 from collections.abc import Callable, Hashable, Sequence, Sized
@@ -254,9 +255,10 @@ class Batcher:
 
     def _next(self) -> Job | None:
         """Returns the oldest of those that may begin now."""
-        if self.running >= self._max_running:
-            return None
         now = time.perf_counter()
+        # First, as it is asked with every request that comes.
+        if self.running >= self._max_running or self._seconds_to_long(now) > 0:
+            return None
         return next((job for job in self._queue if self._may_begin(job, now)), None)
 
     def _may_begin(self, job: Job, now: float) -> bool:
@@ -268,10 +270,12 @@ class Batcher:
             is_small = job.is_alone or (fits and min(rows, batch.rows) <= self._joining)
             return may_join and is_small and batch.is_joined_by(job, rows, now)
 
-        return all(
-            now >= batch.began + _LONG_SECONDS and (batch.is_passed_by(job) or joins(batch))
-            for batch in self._running
-        )
+        return all(batch.is_passed_by(job) or joins(batch) for batch in self._running)
+
+    def _seconds_to_long(self, now: float) -> float:
+        """Returns for how long none may begin beside the batches that run."""
+        newest = max((batch.began for batch in self._running), default=-math.inf)
+        return newest + _LONG_SECONDS - now
 
     def _rows_with(self, job: Job) -> int:
         """Returns how many rows wait that go with a job, its own included."""
@@ -279,10 +283,16 @@ class Batcher:
 
     async def _wait(self) -> None:
         """Waits until a batch ends, others ask, or one may begin beside those that run."""
+        left = self._seconds_to_long(time.perf_counter())
+        if left > 0:
+            await asyncio.wait(
+                self._running.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            return
         self._filled.clear()
         changed = [*self._running.values(), asyncio.ensure_future(self._filled.wait())]
-        left = _LONG_SECONDS if self.running < self._max_running else None
-        await asyncio.wait(changed, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        most = _LONG_SECONDS if self.running < self._max_running else None
+        await asyncio.wait(changed, timeout=most, return_when=asyncio.FIRST_COMPLETED)
         changed[-1].cancel()
 
     def _begin(self, parts: list[_Part]) -> None:
