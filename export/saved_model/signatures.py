@@ -238,7 +238,7 @@ class TranslationSignatures(SearchSignatures):
         size = self._searches.model.config.target_vocab_size
         if self._recases:
             are_both = self._in_capitals(given) & capitals.are_in_capitals(results, fewest=1)
-            results = tf.where(are_both, capitals.recased(results), results)
+            results = capitals.recased_where(are_both, results)
         return *source, tf.concat([marks, self._rows(results, self._target, size, limit)], axis=1)
 
     def _texts(self, given: Tensor, rows: Rows, ids: Tensor) -> Tensor:
@@ -252,7 +252,7 @@ class TranslationSignatures(SearchSignatures):
         """Returns texts, those in capitals as sentences."""
         if not self._recases:
             return texts
-        return tf.where(capitals.are_in_capitals(texts), capitals.recased(texts), texts)
+        return capitals.recased_where(capitals.are_in_capitals(texts), texts)
 
     def _in_capitals(self, given: Tensor) -> Tensor:
         """Returns which sources have been recased: boolean `(batch,)`."""

@@ -34,6 +34,15 @@ class FileValues:
         self.origin = origin
         self.values = values
 
+    def require(self, **expected: Any) -> None:
+        """Raises `ImportRefusedError` unless fields are missing or have the given values."""
+        for name, value in expected.items():
+            if self.get(name, value) != value:
+                raise ImportRefusedError(
+                    f"{self.origin} has {name}: {self.values[name]!r}, and only {value!r} is "
+                    "supported."
+                )
+
     def __getitem__(self, name: str) -> Any:
         if name not in self.values:
             raise ImportRefusedError(f"{self.origin} lacks the field {name}.")

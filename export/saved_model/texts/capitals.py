@@ -48,6 +48,13 @@ def recased(texts: Tensor) -> Tensor:
     return _joined(characters, tf.where(begins, tf.strings.upper(each, encoding="utf-8"), each))
 
 
+def recased_where(chosen: Tensor, texts: Tensor) -> Tensor:
+    """Returns texts `(batch,)`, the chosen ones recased; most batches have none."""
+    return tf.cond(
+        tf.reduce_any(chosen), lambda: tf.where(chosen, recased(texts), texts), lambda: texts
+    )
+
+
 def in_capitals(texts: Tensor) -> Tensor:
     """Returns texts of any shape in capitals."""
     return tf.strings.upper(texts, encoding="utf-8")

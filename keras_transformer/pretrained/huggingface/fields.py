@@ -58,15 +58,6 @@ class Fields(FileValues):
             )
         return ACTIVATIONS[theirs]
 
-    def require(self, **expected: Any) -> None:
-        """Raises `ImportRefusedError` unless fields are missing or have the given values."""
-        for name, value in expected.items():
-            if self.get(name, value) != value:
-                raise ImportRefusedError(
-                    f"{self.path} has {name}: {self.values[name]!r}, and only {value!r} is "
-                    "supported."
-                )
-
     def require_equal(self, *pairs: tuple[str, str]) -> None:
         """Raises `ImportRefusedError` unless encoder and decoder have the same sizes."""
         for one, other in pairs:

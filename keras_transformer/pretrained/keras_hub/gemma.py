@@ -126,17 +126,12 @@ def _check_first(config: FileValues) -> None:
 
 
 def _gemma3(config: FileValues) -> dict[str, Any]:
-    usual = {
-        "use_query_key_norm": True,
-        "use_bidirectional_attention": False,
-        "is_embedding_model": False,
-        "vision_encoder": None,
-    }
-    for name, value in usual.items():
-        if config.get(name, value) != value:
-            raise ImportRefusedError(
-                f"{config.origin} has {name}: {config[name]!r}, and only {value!r} is supported."
-            )
+    config.require(
+        use_query_key_norm=True,
+        use_bidirectional_attention=False,
+        is_embedding_model=False,
+        vision_encoder=None,
+    )
     if not _has_both_norms(config):
         raise ImportRefusedError(f"{config.origin} has use_post_ffw_norm: False, unlike Gemma 3.")
     local, whole = (
