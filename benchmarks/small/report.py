@@ -12,6 +12,8 @@ from keras_transformer.plotting.style import COLOURS, PALE, new_figure, save_pic
 
 # What the defaults must reach of the best.
 _LIMIT = 0.95
+# No configuration has a higher score; perplexity knows no such bound.
+_CEILING = 100
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Comparison:
         row: The corpus and its task.
         metric: What was measured on the test set.
         defaults: The defaults' score, a mean over the seeds of the row.
-        best: That of the best configuration which ran with as many seeds, the defaults included.
+        best: That of the best configuration which ran with as many seeds, the defaults included;
+            without a search, what no configuration can surpass.
         tried: How many configurations were searched.
         updates: What the defaults trained for.
         seconds: How long that took.
@@ -40,6 +43,11 @@ class Comparison:
     def ratio(self) -> float:
         """The share of the best that the defaults reach, at most 1."""
         return min(self.defaults, self.best) / max(self.defaults, self.best, 1e-9)
+
+    @property
+    def is_shown_by_ceiling(self) -> bool:
+        """Whether the defaults reach the limit of whatever a search could find."""
+        return not self.tried and self.metric != "perplexity" and self.ratio >= _LIMIT
 
 
 def goodness(result: dict[str, Any]) -> float:
@@ -63,8 +71,7 @@ def table(comparisons: Sequence[Comparison]) -> str:
                 one.row,
                 one.metric,
                 f"{one.defaults:.2f}",
-                f"{one.best:.2f}" if one.tried else "–",
-                f"{one.ratio:.3f}" if one.tried else "–",
+                *_beside(one),
                 str(one.tried),
                 str(one.updates),
                 f"{one.seconds:.0f}",
@@ -72,6 +79,14 @@ def table(comparisons: Sequence[Comparison]) -> str:
             for one in comparisons
         ),
     )
+
+
+def _beside(one: Comparison) -> tuple[str, str]:
+    """Returns the best score and the ratio as the table has them."""
+    if one.tried or one.is_shown_by_ceiling:
+        at_most, at_least = ("", "") if one.tried else ("≤ ", "≥ ")
+        return f"{at_most}{one.best:.2f}", f"{at_least}{one.ratio:.3f}"
+    return "–", "–"
 
 
 @styled
@@ -99,7 +114,7 @@ def _compared(results: list[dict[str, Any]]) -> Comparison:
         by_flags.setdefault(json.dumps(one["flags"]), []).append(one)
     default = by_flags.pop("{}")
     finalists = [runs for runs in by_flags.values() if len(runs) == len(default)]
-    best = max([_mean(default), *map(_mean, finalists)])
+    best = max([_mean(default), *map(_mean, finalists)]) if by_flags else _CEILING
     return Comparison(
         row=default[0]["row"],
         metric=default[0]["metric"],

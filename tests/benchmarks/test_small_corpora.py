@@ -42,3 +42,14 @@ def test_rows_without_a_search_stand_in_the_table_and_not_in_the_picture(tmp_pat
     report.draw(found, tmp_path / "ratios.svg")
     drawn = (tmp_path / "ratios.svg").read_text("utf-8")
     assert "8.0 of 10.0" in drawn and "BLEU" not in drawn
+
+
+def test_what_is_nearly_perfect_needs_no_search() -> None:
+    [near, short, perplexity] = (
+        report.compare([result(score, metric)])
+        for score, metric in ((95.0, "accuracy"), (94.9, "accuracy"), (99.0, "perplexity"))
+    )
+    shown = [one.is_shown_by_ceiling for one in (*near, *short, *perplexity)]
+    assert shown == [True, False, False]
+    assert "| 95.00 | ≤ 100.00 | ≥ 0.950 | 0 |" in report.table(near)
+    assert "| 94.90 | – | – | 0 |" in report.table(short)
