@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
 # it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
-# A batch that has run for these seconds lets others begin beside it: what is done earlier would
-# lose more by sharing the processor than by waiting. One of less than this share of its steps
-# begins at once. What takes longer is collected, as one large batch is faster than two, until it
-# has waited for this share of the time that the batch has run, or has as many rows: then it catches
-# up with it.
+# A batch that has run for these seconds, or is going to, lets others begin beside it: what is done
+# earlier would lose more by sharing the processor than by waiting. One of less than this share of
+# its steps begins at once. What takes longer is collected, as one large batch is faster than two,
+# until it has waited for this share of the time that the batch has run, or has as many rows: then
+# it catches up with it.
 _LONG_SECONDS, _SHARE = 0.5, 0.5
 
 
@@ -87,20 +87,33 @@ class _Batch:
         parts: What it is made of.
         turn: Its turn among all that run.
         began: When it began, by `time.perf_counter`.
+        step_seconds: What one of its steps is expected to take.
     """
 
     parts: Sequence[_Part]
     turn: Turn
     began: float
+    step_seconds: float
 
     @property
     def rows(self) -> int:
         """How many rows it has."""
         return sum(len(part.rows) for part in self.parts)
 
+    @property
+    def steps(self) -> int:
+        """About how many steps its longest row takes."""
+        return max(part.job.steps for part in self.parts)
+
+    @property
+    def is_long_at(self) -> float:
+        """From when on others may begin beside it."""
+        is_long = self.step_seconds * self.steps > _LONG_SECONDS
+        return self.began if is_long else self.began + _LONG_SECONDS
+
     def is_passed_by(self, job: Job) -> bool:
         """Tells whether a job may begin beside it as it is much shorter."""
-        return job.steps < _SHARE * max(part.job.steps for part in self.parts)
+        return job.steps < _SHARE * self.steps
 
     def is_joined_by(self, job: Job, rows: int, now: float) -> bool:
         """Tells whether a job of so many rows, with those that go with it, may catch up with it."""
@@ -152,6 +165,8 @@ class Batcher:
         # Of each function that `at_once` was asked for, the sizes of a row that was quick; () if
         # none was.
         self._quick_sizes: dict[Run, _Sizes] = {}
+        # What a step of the last batch took, by its estimate of steps.
+        self._step_seconds = 0.0
         # Requests of this turn of the event loop.
         self._arriving = 0
 
@@ -262,20 +277,21 @@ class Batcher:
         return next((job for job in self._queue if self._may_begin(job, now)), None)
 
     def _may_begin(self, job: Job, now: float) -> bool:
-        rows = self._rows_with(job)
         may_join = self.running < self._max_joined
 
         def joins(batch: _Batch) -> bool:
+            if not may_join or now < batch.is_long_at:
+                return False
+            rows = self._rows_with(job)
             fits = batch.rows + min(rows, self._max_batch) <= self._max_batch
             is_small = job.is_alone or (fits and min(rows, batch.rows) <= self._joining)
-            return may_join and is_small and batch.is_joined_by(job, rows, now)
+            return is_small and batch.is_joined_by(job, rows, now)
 
         return all(batch.is_passed_by(job) or joins(batch) for batch in self._running)
 
     def _seconds_to_long(self, now: float) -> float:
         """Returns for how long none may begin beside the batches that run."""
-        newest = max((batch.began for batch in self._running), default=-math.inf)
-        return newest + _LONG_SECONDS - now
+        return min((batch.is_long_at for batch in self._running), default=-math.inf) - now
 
     def _rows_with(self, job: Job) -> int:
         """Returns how many rows wait that go with a job, its own included."""
@@ -296,12 +312,14 @@ class Batcher:
         changed[-1].cancel()
 
     def _begin(self, parts: list[_Part]) -> None:
-        batch = _Batch(parts, self._turns.new(), time.perf_counter())
+        batch = _Batch(parts, self._turns.new(), time.perf_counter(), self._step_seconds)
         self._running[batch] = asyncio.get_running_loop().create_task(self._finish(batch))
 
     async def _finish(self, batch: _Batch) -> None:
         try:
             await self._translate(batch.parts, batch.turn)
+            if batch.steps:
+                self._step_seconds = (time.perf_counter() - batch.began) / batch.steps
         finally:
             del self._running[batch]
 

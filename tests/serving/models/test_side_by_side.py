@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,14 +21,20 @@ class Row(NamedTuple):
 
 
 class Model:
-    """Answers rows with their limits; rows that take more than 10 steps when it is let."""
+    """Answers rows with their limits; rows that take more than 10 steps when it is let.
 
-    def __init__(self) -> None:
+    Args:
+        seconds: What it takes at least.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
         self.batches: list[list[Row]] = []
         self.free = threading.Event()
 
     def run(self, rows: Sequence[Row]) -> list[int]:
         self.batches.append(list(rows))
+        time.sleep(self.seconds)
         if max(row.max_length for row in rows) > 10:
             assert self.free.wait(10)
         return [row.max_length for row in rows]
@@ -72,6 +79,14 @@ LONG, MIDDLE, SHORT = Row(100), Row(60), Row(5)
 
 def test_a_much_shorter_batch_begins_beside_a_long_one() -> None:
     assert answers(Model(), [[LONG], [SHORT], [SHORT]]) == [[5], [5], [100]]
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(0.015, 5), (0.0, 100)])
+def test_beside_a_batch_that_is_going_to_take_long_a_shorter_one_begins_at_once(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, first: int
+) -> None:
+    monkeypatch.setattr(batching, "_LONG_SECONDS", 0.25)
+    assert answers(Model(seconds), [[SHORT], [LONG], [SHORT]])[1] == [first]
 
 
 def test_what_takes_about_as_long_waits_for_the_next_batch() -> None:
