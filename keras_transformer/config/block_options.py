@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size, make_numbers_plain
+from keras_transformer.config.checks import (
+    check_choice,
+    check_declared,
+    check_size,
+    make_numbers_plain,
+)
 from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
 from keras_transformer.config.positions.rotary import RotaryConfig, RotaryScalingConfig
 from keras_transformer.config.stack import (
@@ -155,14 +160,12 @@ class BlockOptions:
 
     def __post_init__(self) -> None:
         make_numbers_plain(self)
+        check_declared(self)
         for name in ("model_dim", "num_heads"):
             check_size(name, getattr(self, name))
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self._default_head_width(name))
-        for name in ("use_bias", "attention_bias", "feed_forward_bias", "query_key_norm"):
-            check_flag(name, getattr(self, name))
-        check_flag("relative_per_block", self.relative_per_block)
         if self.relative_per_block and self.relative_buckets is None:
             raise ValueError("relative_per_block needs relative_buckets, got None.")
         check_size("relative_max_distance", self.relative_max_distance)

@@ -3,7 +3,8 @@
 import dataclasses
 import numbers
 from collections.abc import Collection
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from keras_transformer.suggestions import did_you_mean
 
@@ -51,6 +52,24 @@ def check_flag(name: str, value: object) -> None:
     """Raises unless a value is True or False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_declared(config: Any) -> None:
+    """Raises unless each field that is declared as a flag or a choice, or as one or None, is one.
+
+    Args:
+        config: A dataclass; the types of its fields are no strings.
+    """
+    for field in dataclasses.fields(config):
+        value, kinds = getattr(config, field.name), [field.type]
+        if NoneType in get_args(field.type):
+            kinds = [kind for kind in get_args(field.type) if kind is not NoneType]
+            if value is None:
+                continue
+        if kinds == [bool]:
+            check_flag(field.name, value)
+        elif [get_origin(kind) for kind in kinds] == [Literal]:
+            check_choice(field.name, value, get_args(kinds[0]))
 
 
 def check_rate(name: str, value: float) -> None:

@@ -3,9 +3,9 @@ read, as Transformer-XL is (Dai et al. 2019).
 """
 
 import dataclasses
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size, check_soft_cap
+from keras_transformer.config.checks import check_size, check_soft_cap
 from keras_transformer.config.embedding import Cluster, clusters_of
 from keras_transformer.config.family import DECODER, FamilyName
 from keras_transformer.config.single_stack import SingleStackConfig
@@ -133,20 +133,14 @@ class DecoderConfig(SingleStackConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_flag("tied_head", self.tied_head)
-        check_flag("logit_bias", self.logit_bias)
-        check_flag("starts_prompts", self.starts_prompts)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
         self._check_cutoffs()
         self._check_characters()
-        check_choice("direction", self.direction, get_args(Direction))
-        if self.recurrence is not None:
-            check_choice("recurrence", self.recurrence, ("lstm",))
-            if self.memory_length is not None:
-                raise ValueError(
-                    f"recurrence={self.recurrence!r} has a state of its own in place of "
-                    "memory_length: leave one of them out."
-                )
+        if self.recurrence is not None and self.memory_length is not None:
+            raise ValueError(
+                f"recurrence={self.recurrence!r} has a state of its own in place of "
+                "memory_length: leave one of them out."
+            )
         if self.memory_length is not None:
             check_size("memory_length", self.memory_length)
             if self.positions != "none":

@@ -4,11 +4,16 @@ other models may add to them.
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from keras_transformer.config.block_options import BlockOptions
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import check_choice, check_size
+from keras_transformer.config.family import FAMILIES, FamilyName
+from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.config.special_ids import SpecialIds
 
 Positions = Literal["sinusoidal", "learned", "none"]
 SinusoidLayout = Literal["interleaved", "halves", "tensor2tensor"]
@@ -124,6 +129,10 @@ class EmbeddedConfig(BlockOptions):
         TypeError: A size is not an integer or a rate is not a number.
     """
 
+    # Names the family in a file.
+    family: ClassVar[FamilyName]
+    presets: ClassVar[dict[str, dict[str, Any]]]
+
     positions: Positions = "sinusoidal"
     max_positions: int | None = None
     position_offset: int = 0
@@ -133,11 +142,7 @@ class EmbeddedConfig(BlockOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("positions", self.positions, get_args(Positions))
-        check_choice("sinusoid_layout", self.sinusoid_layout, get_args(SinusoidLayout))
         check_size("position_offset", self.position_offset, least=0)
-        for name in ("scale_embeddings", "embedding_norm"):
-            check_flag(name, getattr(self, name))
         if self.max_positions is not None:
             check_size("max_positions", self.max_positions)
         if (self.positions == "learned") != (self.max_positions is not None):
@@ -161,6 +166,52 @@ class EmbeddedConfig(BlockOptions):
             raise ValueError(
                 f"position_offset={self.position_offset} needs positions, got positions='none'."
             )
+
+    @classmethod
+    def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> Self:
+        """Returns a named size.
+
+        Args:
+            name: One of `presets`.
+            vocab_size: Size of the vocabulary, special ids included; if there are two, of both.
+            **overrides: Any field of the config, replacing the preset's value.
+        """
+        check_choice("preset", name, cls.presets)
+        size = FAMILIES[cls.family].vocabulary_fields[0]
+        return cls(**{size: vocab_size, **cls.presets[name], **overrides})
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Builds a config from `to_dict`'s result; an unknown field is an error."""
+        values = dict(values)
+        family = values.pop("family", cls.family)
+        if family != cls.family:
+            raise ValueError(f"family must be {cls.family!r}, got {family!r}.")
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise ValueError(
+                f"unknown config field(s) {', '.join(unknown)}: expected only "
+                f"{', '.join(sorted(known))}."
+            )
+        parts = {"special_ids": SpecialIds, "marks": SentenceMarks}
+        for name, part in parts.items():
+            if isinstance(values.get(name), dict):
+                values[name] = part(**values[name])
+        return cls(**values)
+
+    def to_json(self) -> str:
+        """Returns the config as a JSON text."""
+        return json.dumps(self.to_dict(), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Reads `to_json`'s text back."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a config from a JSON file."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     @property
     def embedded_dim(self) -> int:

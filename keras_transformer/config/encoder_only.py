@@ -4,14 +4,9 @@ the head that reads it.
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
-from keras_transformer.config.checks import (
-    check_choice,
-    check_flag,
-    check_size,
-    make_numbers_plain,
-)
+from keras_transformer.config.checks import check_size, make_numbers_plain
 from keras_transformer.config.embedding import FeatureConfig, read_features
 from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.positions.disentangled import DisentangledConfig
@@ -30,7 +25,7 @@ EncoderHead = Literal[
 PoolerActivation = Literal["tanh", "relu", "gelu"]
 TextState = Literal["first", "mean"]
 ValueActivation = Literal["linear", "sigmoid"]
-MASKED_ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "silu", "tanh")
+MaskedActivation = Literal["gelu", "gelu_tanh", "relu", "silu", "tanh"]
 # Heads that choose among the config's `labels`.
 _CHOOSING = ("classification", "tagging")
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
@@ -156,7 +151,7 @@ class EncoderConfig(SingleStackConfig):
     keep_pooler: bool = False
     head: EncoderHead | None = None
     head_transform: bool = False
-    masked_activation: str | None = None
+    masked_activation: MaskedActivation | None = None
     query_stream: bool = False
     labels: tuple[str, ...] = ()
     crf: bool = False
@@ -176,7 +171,6 @@ class EncoderConfig(SingleStackConfig):
             check_size("embedding_dim", self.embedding_dim)
         super().__post_init__()
         check_size("num_token_types", self.num_token_types, least=0)
-        check_flag("relative_segments", self.relative_segments)
         _ = self.stack.own_blocks  # Which must fit `first_norm`.
         if self.relative_segments and self.num_token_types < 2:
             raise ValueError(
@@ -188,15 +182,6 @@ class EncoderConfig(SingleStackConfig):
                 "a cls has the third token type: special_ids with one need num_token_types=3, got "
                 "2."
             )
-        check_flag("pooler", self.pooler)
-        check_flag("keep_pooler", self.keep_pooler)
-        check_choice("pooler_activation", self.pooler_activation, get_args(PoolerActivation))
-        check_choice("text_state", self.text_state, get_args(TextState))
-        check_flag("head_transform", self.head_transform)
-        if self.masked_activation is not None:
-            check_choice("masked_activation", self.masked_activation, MASKED_ACTIVATIONS)
-        if self.head is not None:
-            check_choice("head", self.head, get_args(EncoderHead))
         self._check_query_stream()
         if self.embedding_dim is not None and self.head == "pretraining":
             raise ValueError(
@@ -212,15 +197,11 @@ class EncoderConfig(SingleStackConfig):
         object.__setattr__(self, "dense", read_dense(self.dense))
         if self.dense and self.head != "embedding":
             raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
-        check_flag("unit_vectors", self.unit_vectors)
-        check_flag("multi_label", self.multi_label)
-        check_choice("value_activation", self.value_activation, get_args(ValueActivation))
         if self.value_activation != "linear" and self.head != "regression":
             raise ValueError(
                 f"value_activation={self.value_activation!r} needs head='regression', got "
                 f"head={self.head!r}."
             )
-        check_flag("crf", self.crf)
         if self.crf and self.head != "tagging":
             raise ValueError(f"crf needs head='tagging', got head={self.head!r}.")
         check_size("pair_separators", self.pair_separators)
@@ -235,7 +216,6 @@ class EncoderConfig(SingleStackConfig):
         self._check_labels()
 
     def _check_query_stream(self) -> None:
-        check_flag("query_stream", self.query_stream)
         if not self.query_stream:
             return
         if self.head != "masked_lm":

@@ -1,13 +1,10 @@
 """Fields common to the configs of models with one stack: vocabulary, embeddings, blocks."""
 
 import dataclasses
-import json
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from keras_transformer.config.checks import check_choice, check_size, make_numbers_plain
+from keras_transformer.config.checks import check_size, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig, Positions
-from keras_transformer.config.family import FamilyName
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.config.stack import StackConfig
 
@@ -26,10 +23,6 @@ class SingleStackConfig(EmbeddedConfig):
         ValueError: A value is out of range or two of them do not match; the message names them.
         TypeError: A size is not an integer or a rate is not a number.
     """
-
-    # Names the family in a file.
-    family: ClassVar[FamilyName]
-    presets: ClassVar[dict[str, dict[str, Any]]]
 
     vocab_size: int
     num_layers: int = 12
@@ -56,52 +49,7 @@ class SingleStackConfig(EmbeddedConfig):
         """The stack of blocks."""
         return self.stack_of(self.num_layers)
 
-    @classmethod
-    def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> Self:
-        """Returns a named size.
-
-        Args:
-            name: One of `presets`.
-            vocab_size: Size of the vocabulary, special ids included.
-            **overrides: Any field of the config, replacing the preset's value.
-        """
-        check_choice("preset", name, cls.presets)
-        return cls(**{"vocab_size": vocab_size, **cls.presets[name], **overrides})
-
     def to_dict(self) -> dict[str, Any]:
         """Returns the family and the fields as plain JSON values."""
         fields = {**super().to_dict(), "special_ids": self.special_ids.to_dict()}
         return {"family": self.family, **fields}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Builds a config from `to_dict`'s result; an unknown field is an error."""
-        values = dict(values)
-        family = values.pop("family", cls.family)
-        if family != cls.family:
-            raise ValueError(f"family must be {cls.family!r}, got {family!r}.")
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise ValueError(
-                f"unknown config field(s) {', '.join(unknown)}: expected only "
-                f"{', '.join(sorted(known))}."
-            )
-        special_ids = values.get("special_ids", SpecialIds())
-        if isinstance(special_ids, dict):
-            special_ids = SpecialIds(**special_ids)
-        return cls(**{**values, "special_ids": special_ids})
-
-    def to_json(self) -> str:
-        """Returns the config as a JSON text."""
-        return json.dumps(self.to_dict(), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Reads `to_json`'s text back."""
-        return cls.from_dict(json.loads(text))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Reads a config from a JSON file."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))

@@ -3,23 +3,15 @@ JSON; also the named sizes, among them those of the paper's Table 3.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
-from keras_transformer.config.checks import (
-    check_choice,
-    check_flag,
-    check_size,
-    check_soft_cap,
-    make_numbers_plain,
-)
+from keras_transformer.config.checks import check_size, check_soft_cap, make_numbers_plain
 from keras_transformer.config.embedding import EmbeddedConfig
 from keras_transformer.config.family import ENCODER_DECODER, FamilyName
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.config.stack import Recurrence, StackConfig
+from keras_transformer.config.stack import StackConfig
 
 EmbeddingSharing = Literal["all", "target", "none"]
 
@@ -92,13 +84,14 @@ class TransformerConfig(EmbeddedConfig):
     """
 
     family: ClassVar[FamilyName] = ENCODER_DECODER.name
+    presets: ClassVar[dict[str, dict[str, Any]]] = PRESETS
 
     source_vocab_size: int
     # None only as an argument: `__post_init__` always sets an integer.
     target_vocab_size: int = None  # type: ignore[assignment]
     num_encoder_layers: int = 6
     num_decoder_layers: int = 6
-    decoder_recurrence: Recurrence | None = None
+    decoder_recurrence: Literal["ssru"] | None = None
     encoder_pattern: tuple[Mapping[str, Any], ...] = dataclasses.field(
         default=(), hash=False, metadata={"flag": False}
     )
@@ -117,12 +110,8 @@ class TransformerConfig(EmbeddedConfig):
         super().__post_init__()
         for name in ("num_encoder_layers", "num_decoder_layers"):
             check_size(name, getattr(self, name))
-        if self.decoder_recurrence is not None:
-            check_choice("decoder_recurrence", self.decoder_recurrence, ("ssru",))
         self._check_pattern("encoder_pattern")
-        check_flag("logit_bias", self.logit_bias)
         check_soft_cap("final_logit_soft_cap", self.final_logit_soft_cap)
-        check_choice("share_embeddings", self.share_embeddings, get_args(EmbeddingSharing))
         if self.share_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
                 "share_embeddings='all' needs one vocabulary, but source_vocab_size is "
@@ -165,18 +154,6 @@ class TransformerConfig(EmbeddedConfig):
             self.num_decoder_layers, attends_source=True, recurrence=self.decoder_recurrence
         )
 
-    @classmethod
-    def preset(cls, name: str, *, vocab_size: int, **overrides: Any) -> "TransformerConfig":
-        """Returns a named size: "tiny", "small", "base", "big" (both of Table 3) or a student.
-
-        Args:
-            name: The preset's name.
-            vocab_size: Size of the shared vocabulary, special ids included.
-            **overrides: Any field of the config, replacing the preset's value.
-        """
-        check_choice("preset", name, PRESETS)
-        return cls(**{"source_vocab_size": vocab_size, **PRESETS[name], **overrides})
-
     @property
     def parameter_count(self) -> int:
         """Number of trainable scalars, counted from the paper's equations."""
@@ -194,35 +171,3 @@ class TransformerConfig(EmbeddedConfig):
             "marks": self.marks.to_dict(),
         }
         return {**super().to_dict(), **plain}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TransformerConfig":
-        """Builds a config from `to_dict`'s result; an unknown field is an error."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise ValueError(
-                f"unknown config field(s) {', '.join(unknown)}: expected only "
-                f"{', '.join(sorted(known))}."
-            )
-        special_ids = values.get("special_ids", SpecialIds())
-        if isinstance(special_ids, dict):
-            special_ids = SpecialIds(**special_ids)
-        marks = values.get("marks", SentenceMarks())
-        if isinstance(marks, dict):
-            marks = SentenceMarks(**marks)
-        return cls(**{**values, "special_ids": special_ids, "marks": marks})
-
-    def to_json(self) -> str:
-        """Returns the config as a JSON text."""
-        return json.dumps(self.to_dict(), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> "TransformerConfig":
-        """Reads `to_json`'s text back."""
-        return cls.from_dict(json.loads(text))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "TransformerConfig":
-        """Reads a config from a JSON file."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))

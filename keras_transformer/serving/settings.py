@@ -5,11 +5,11 @@ import ipaddress
 import math
 import re
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from keras_transformer.config.checks import check_choice
+from keras_transformer.config.checks import check_declared
 from keras_transformer.markup.casing import Casing
-from keras_transformer.markup.profiles import PROFILES, Profile
+from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.terms import TermUse
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
@@ -198,13 +198,7 @@ class ServeOptions:
             )
         check_min_score(self.min_score)
         self._check_names()
-        check_choice("long_texts", self.long_texts, get_args(LongTexts))
-        check_choice("letterless", self.letterless, get_args(Letterless))
-        check_choice("casing", self.casing, get_args(Casing))
-        if self.markup is not None:
-            check_choice("markup", self.markup, PROFILES)
-        if self.terms is not None:
-            check_choice("terms", self.terms, get_args(TermUse))
+        check_declared(self)
         if self.max_sentences > self.max_queue:
             raise ValueError(
                 f"max_sentences ({self.max_sentences}) is more than max_queue ({self.max_queue}): "

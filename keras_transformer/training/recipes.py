@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.config import TransformerConfig
 
 # The rule of the vocabulary stands where texts are counted, and belongs to these.
 from keras_transformer.text.vocabulary_size import (
@@ -188,8 +188,6 @@ _SMALL_WIDTH = 256
 
 def presets_of(task: str, family: Any) -> list[str]:
     """Returns the sizes that a task takes of its family; permutation-lm needs relative places."""
-    if family is TransformerConfig:
-        return list(PRESETS)
     needs = "relative_sinusoids" if task == "permutation-lm" else None
     return [name for name, fields in family.presets.items() if needs is None or needs in fields]
 

@@ -8,11 +8,10 @@ vocabulary is the padding, its vector is zeros, and its logit's bias keeps it fr
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.config.stack import Recurrence
 from keras_transformer.layers.recurrences.ssru import SSRU
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.marian_search import left_out, read_search
@@ -60,7 +59,7 @@ ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "gelu"}
 _SIDES = {"source": ("src", "source"), "target": ("trg", "tgt", "target")}
 # Marian's names of what a decoder's block has first, with the cell if it is a recurrence.
 _ATTENDS = ("self-attention", None)
-AUTOREGRESSIONS: dict[tuple[str, str | None], Recurrence | None] = {
+AUTOREGRESSIONS: dict[tuple[str, str | None], Literal["ssru"] | None] = {
     _ATTENDS: None,
     ("rnn", "ssru"): "ssru",
 }

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import keras
 
-from keras_transformer.config import PRESETS, TransformerConfig
 from keras_transformer.config.checks import check_choice
 from keras_transformer.data.prepared.corpus import PreparedCorpus
 from keras_transformer.data.sources.corpus import Corpus
@@ -208,8 +207,8 @@ def _task_of(
         run.check_finished()
         family = run.load_config().family
     for task, kind in _PLAIN.items():
-        presets = PRESETS if kind.family is TransformerConfig else kind.family.presets
-        if task in owners or (not owners and (preset in presets or kind.family.family == family)):
+        fits = preset in kind.family.presets or kind.family.family == family
+        if task in owners or (not owners and fits):
             return task
     raise ValueError(
         f"task must be one of {', '.join(_PLAIN)} for plain texts, got None, and nothing else that "

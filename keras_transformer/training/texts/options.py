@@ -5,9 +5,9 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import check_declared, check_size
 from keras_transformer.config.decoder_only import Direction
 from keras_transformer.config.embedding import FeatureConfig
 from keras_transformer.data.sources.files import (
@@ -92,17 +92,8 @@ class TextOptions:
     unlabelled_text: Path | None = None
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(TextOptions)
-        for name in ("masking", "packing", "denoising"):
-            check_choice(name, getattr(self, name), get_args(hints[name]))
-        if self.class_weights is not None:
-            check_choice("class_weights", self.class_weights, ("balanced",))
-        if self.direction is not None:
-            check_choice("direction", self.direction, get_args(Direction))
-        check_flag("next_sentence", self.next_sentence)
+        check_declared(self)
         check_size("partial_prediction", self.partial_prediction, least=2)
-        check_flag("crf", self.crf)
-        check_choice("feature_layers", self.feature_layers, get_args(FeatureLayers))
 
     def owners(self) -> dict[str, tuple[str, ...]]:
         """Returns the tasks of each option that is not the default."""
