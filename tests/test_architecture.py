@@ -297,7 +297,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ),
         (
             "keras_transformer.serving.models.model",
-            "from keras_transformer.runtime.engine import Engine",
+            "from keras_transformer.runtime.translation_engine import Engine",
         ),
         ("keras_transformer.serving.http.app", "import starlette.routing"),
         ("keras_transformer.serving.rpc.grpc_server", "import grpc"),

@@ -1,27 +1,22 @@
-"""The engines of exported decoders: rows of ids, which begin with prompts or translate sources, are
-decoded in batches over sessions. They know nothing of text.
-"""
+"""What the engines of exported decoders share: rows of ids are decoded in batches over sessions."""
 
 import dataclasses
 import os
-import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.artefact.shortlist import Shortlist
-from keras_transformer.runtime.alignments import align
-from keras_transformer.runtime.loop.batches import IdRows, MemoryBound, plan_batches, plan_by_prefix
+from keras_transformer.runtime.loop.batches import MemoryBound, plan_batches
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.meeting import Meeting, Terms, kind_of
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.phrase_search import PhraseSearch
-from keras_transformer.runtime.loop.requests import SearchRequest, tokens_in_common
+from keras_transformer.runtime.loop.requests import DecodedRows, SearchRequest, tokens_in_common
 from keras_transformer.runtime.onnx_graphs.adapters import Adapters
 from keras_transformer.runtime.onnx_graphs.cache import KEPT_BYTES, Memory, bytes_per_row
 from keras_transformer.runtime.onnx_graphs.decoder_steps import Arrays, DecoderSteps
@@ -31,78 +26,20 @@ from keras_transformer.runtime.onnx_graphs.prefix_cache import PrefixCache
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.turns import Turn, current_turn
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
-from keras_transformer.search.grammars import GrammarState
-from keras_transformer.search.model_limits import HypothesisSize, ModelLimits
+from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.phrases import (
-    Phrases,
     by_open_hypotheses,
-    open_hypotheses,
     tokens_named,
 )
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops
-from keras_transformer.translation.engine import Alignment
 
 # Initial room for a translation, by its source's length, which few exceed, and behind a prompt.
 _ROOM_RATIO, _ROOM_TOKENS, _NEW_TOKENS = 1.25, 8, 64
-# Most tokens by which the prefixes in a batch differ: each costs its batch a step.
-_PREFIX_SPREAD = 8
 # Batches of prompts have more tokens than those of sources: a prompt's are read at once, and new
 # ones cost least if many rows share a step.
 _MORE_TOKENS = 4
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodedRows:
-    """Checked rows to decode.
-
-    Attributes:
-        options: The search's options.
-        prefixes: Ids that each row begins with; without sources they are prompts.
-        limits: Most tokens of each row, prefix and eos included.
-        sources: Ids of each row's source; None for decoders alone.
-        phrases: What each row must hold; empty for nothing in any.
-        starts: The token before each prefix; empty for the model's own.
-        grammar: What each row must follow behind its prefix; None for nothing.
-        adapters: The adapter of each row, None for none; empty for none in any.
-    """
-
-    options: SearchOptions
-    prefixes: IdRows
-    limits: Sequence[int]
-    sources: IdRows | None = None
-    phrases: Sequence[Phrases] = ()
-    starts: Sequence[int] = ()
-    grammar: GrammarState | None = None
-    adapters: Sequence[str | None] = ()
-
-    @property
-    def filled(self) -> list[int]:
-        """The places of the rows to decode: all but those whose source is empty."""
-        places = range(len(self.limits))
-        return [place for place in places if self.sources is None or len(self.sources[place])]
-
-    def at(self, places: Sequence[int]) -> "DecodedRows":
-        """Returns the rows at some places, which hold phrases or hold none."""
-        phrases = [self.phrases[place] for place in places]
-        return DecodedRows(
-            options=self.options,
-            prefixes=[self.prefixes[place] for place in places],
-            limits=[self.limits[place] for place in places],
-            sources=None if self.sources is None else [self.sources[place] for place in places],
-            phrases=phrases if any(phrases) else (),
-            starts=[self.starts[place] for place in places] if self.starts else (),
-            grammar=self.grammar,
-            adapters=[self.adapters[place] for place in places] if self.adapters else (),
-        )
-
-    @property
-    def per_row(self) -> int:
-        """Hypotheses that are extended side by side for each row: the same for all of them."""
-        if self.phrases:
-            return open_hypotheses(self.phrases[0], self.options)
-        return self.options.rows_per_sentence
 
 
 class DecoderEngine:
@@ -124,7 +61,6 @@ class DecoderEngine:
 
     Attributes:
         manifest: The artefact's contract.
-        peak_cache_bytes: Most memory that the keys and values of a batch have taken so far.
         prefixes: What earlier prompts began with.
         adapters: What rows may have beside the model's weights.
 
@@ -147,9 +83,7 @@ class DecoderEngine:
         check_sizes(batch_tokens=batch_tokens, max_cache_bytes=max_cache_bytes)
         HypothesisSize.of(manifest.config).check_batch(batch_tokens or 1)
         self.manifest = manifest
-        self.peak_cache_bytes = 0
         self._max_cache_bytes = max_cache_bytes
-        self._lock = threading.Lock()
         self._workers = Workers(manifest, files, threads, providers)
         self._graphs = self._workers.graphs
         self._reads = ("encoder",) if "encoder" in manifest.graphs else ()
@@ -167,6 +101,11 @@ class DecoderEngine:
         self._shortlist = _open_shortlist(manifest, files)
         self._meeting = Meeting()
         self._graphs.open(*self._reads)
+
+    @property
+    def peak_cache_bytes(self) -> int:
+        """Most memory that the keys and values of a batch have taken so far."""
+        return self._memory.peak_bytes
 
     @property
     def cache_room(self) -> int | None:
@@ -200,7 +139,7 @@ class DecoderEngine:
     def close(self) -> None:
         """Releases the graphs; calls that are running finish, later ones raise RuntimeError."""
         self._workers.close()
-        self._memory = Memory(0)
+        self._memory.close()
 
     def _search(
         self, rows: DecodedRows, with_scores: bool, stops: Stops | None
@@ -238,8 +177,7 @@ class DecoderEngine:
                     alike = kind_of(options, kind, with_scores, stops is None)
                     terms = self._terms(rows, alike, division.at_a_time > 1)
                     candidates = self._meeting.run(search, steps, turn, len(places), terms)
-            with self._lock:
-                self.peak_cache_bytes = max(self.peak_cache_bytes, steps.peak_bytes)
+            self._memory.note(steps.peak_bytes)
             return candidates
 
         if len(filled) > 1:
@@ -293,23 +231,14 @@ class DecoderEngine:
     def _plan(self, rows: DecodedRows, division: Division) -> list[list[int]]:
         """Returns the places of the rows that share a batch, for every batch."""
         if rows.sources is None:
-            lengths, groups = [limit + 1 for limit in rows.limits], [[*range(len(rows.limits))]]
+            lengths = [limit + 1 for limit in rows.limits]
             # While the longest prompt is still read token by token, the others have begun.
             spread = rows.options.max_length // 2
         else:
             lengths, spread = [len(source) + 1 for source in rows.sources], None
-            alike = plan_by_prefix([len(prefix) for prefix in rows.prefixes], _PREFIX_SPREAD)
-            # A row with slots is looked at step by step, and those of its batch wait for it.
-            slots = set(self.manifest.special_ids.slots)
-            has_slots = [not slots.isdisjoint(source) for source in rows.sources]
-            groups = [
-                [place for place in group if has_slots[place] == one]
-                for group in alike
-                for one in (False, True)
-            ]
         return [
             [group[place] for place in places]
-            for group in groups
+            for group in rows.alike(self.manifest.special_ids.slots)
             for places in plan_batches(
                 [lengths[place] for place in group],
                 batch_tokens=self._batch_tokens,
@@ -438,105 +367,6 @@ def reads_on(manifest: Manifest) -> bool:
     """Whether an artefact reads prompts from any place on, behind what its caches hold."""
     graph = manifest.graphs.get("prefill")
     return graph is not None and any(spec.name == "step" for spec in graph.inputs)
-
-
-class Engine(DecoderEngine):
-    """An opened artefact as a `TranslationEngine`; any number of threads may use it at once.
-
-    Takes the arguments of `DecoderEngine`, of which `batch_tokens` counts source tokens, and has
-    its attributes.
-
-    Raises:
-        ValueError: A number is below 1, or a graph does not match the manifest.
-    """
-
-    @cached_property
-    def limits(self) -> ModelLimits:
-        """What the model can take."""
-        return ModelLimits.of(self.manifest.config, self.manifest.special_ids)
-
-    @cached_property
-    def model_dim(self) -> int:
-        """Width of the encoder's states."""
-        return int(self.manifest.config["model_dim"])
-
-    def search(
-        self,
-        sources: IdRows,
-        options: SearchOptions,
-        prefixes: IdRows | None = None,
-        *,
-        with_scores: bool = True,
-        stops: Stops | None = None,
-        phrases: Sequence[Phrases] = (),
-    ) -> list[list[Candidate]]:
-        """As `TranslationEngine.search`; greedy search is faster without scores.
-
-        Raises:
-            ValueError: A source, a prefix or an option does not fit the model.
-            RuntimeError: The engine is closed.
-        """
-        rows = self._checked(sources, options, prefixes, phrases)
-        return self._search(rows, with_scores, stops)
-
-    def stream(
-        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
-    ) -> Iterator[int]:
-        """As `TranslationEngine.stream`.
-
-        Raises:
-            ValueError: A source, a prefix or an option does not fit the model; raised at once.
-            RuntimeError: The engine is closed.
-        """
-        return self._stream(self._checked([source], options, [prefix]))
-
-    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
-        """As `TranslationEngine.align`.
-
-        Raises:
-            ValueError: The numbers of sources and targets differ, or an id is outside its
-                vocabulary.
-            RuntimeError: The engine is closed.
-        """
-        self.limits.check_pairs(sources, targets)
-        return align(
-            self.manifest, self._graphs, sources, targets, self._batch_tokens, self._shortlist
-        )
-
-    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
-        """As `TranslationEngine.encoder_states`.
-
-        Raises:
-            ValueError: A source does not fit the model.
-            RuntimeError: The engine is closed.
-        """
-        self.limits.check_sources(sources)
-        encoder = self._graphs.open("encoder")["encoder"]
-        # An empty text still has a state for eos; a length of 2 keeps it in the plan.
-        lengths = [max(2, len(source) + 1) for source in sources]
-
-        def run(places: list[int]) -> list[npt.NDArray[np.float32]]:
-            return self._graphs.states(encoder, [sources[place] for place in places])
-
-        batches = plan_batches(lengths, batch_tokens=self._batch_tokens)
-        found = self._workers.by_place(run, batches, at_a_time=1)
-        return [found[place] for place in range(len(sources))]
-
-    def _checked(
-        self,
-        sources: IdRows,
-        options: SearchOptions,
-        prefixes: IdRows | None,
-        phrases: Sequence[Phrases] = (),
-    ) -> DecodedRows:
-        options, limits, prefixes = self.limits.check_search(sources, options, prefixes)
-        return DecodedRows(
-            options=options,
-            prefixes=prefixes,
-            limits=limits,
-            sources=sources,
-            phrases=self.limits.check_phrases(phrases, sources, options, limits, prefixes),
-        )
 
 
 def _room(request: SearchRequest, per_sentence: Arrays) -> int:

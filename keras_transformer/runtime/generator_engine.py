@@ -2,30 +2,27 @@
 log-probabilities. It knows nothing of text.
 """
 
+import copy
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.generation.engine import check_prompts, check_texts_fit
-from keras_transformer.runtime.engine import DecodedRows, DecoderEngine
+from keras_transformer.runtime.engine import DecoderEngine
 from keras_transformer.runtime.loop.batches import IdRows
 from keras_transformer.runtime.loop.even_batches import even_batches
+from keras_transformer.runtime.loop.requests import DecodedRows
 from keras_transformer.runtime.loop.top_k import log_softmax
 from keras_transformer.runtime.onnx_graphs.graphs import pad_sources
 from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
-
-_NO_SCORES = (
-    "whole texts are scored without adapters, got {!r}: ask the model itself, or one that it is "
-    "merged into."
-)
 
 
 class OnnxGenerationEngine(DecoderEngine):
@@ -37,6 +34,9 @@ class OnnxGenerationEngine(DecoderEngine):
     Raises:
         ValueError: A number is below 1, or a graph does not match the manifest.
     """
+
+    # One that all rows have.
+    _adapter: str | None = None
 
     @cached_property
     def config(self) -> DecoderConfig:
@@ -140,9 +140,14 @@ class OnnxGenerationEngine(DecoderEngine):
         """As `GenerationEngine.log_probabilities`.
 
         Raises:
-            ValueError: A text does not fit the model.
+            ValueError: A text does not fit the model, or there is an adapter.
             RuntimeError: The engine is closed.
         """
+        if self._adapter is not None:
+            raise ValueError(
+                f"whole texts are scored without adapters, got {self._adapter!r}: ask the model "
+                "itself, or one that it is merged into."
+            )
         check_texts_fit(self.config, texts)
         ids, lengths = self.manifest.special_ids, [len(text) + 1 for text in texts]
         division = self._workers.divide(len(texts), 1)
@@ -184,14 +189,17 @@ class OnnxGenerationEngine(DecoderEngine):
             seen = [*seen, *part][-most:]
         return np.concatenate(found), seen
 
-    def adapted(self, name: str) -> "AdaptedEngine":
-        """Returns the engine with an adapter beside the model's weights.
+    def adapted(self, name: str) -> Self:
+        """Returns the engine with an adapter beside the model's weights for all rows; it is open as
+        long as this one.
 
         Raises:
             ValueError: There is no adapter of that name.
         """
         self.adapters.place(name)
-        return AdaptedEngine(self, name)
+        found = copy.copy(self)
+        found._adapter = name
+        return found
 
     def _checked(
         self,
@@ -210,62 +218,5 @@ class OnnxGenerationEngine(DecoderEngine):
             phrases=checked.phrases,
             starts=checked.starts,
             grammar=grammar,
-            adapters=adapters,
+            adapters=adapters or ([self._adapter] * len(prompts) if self._adapter else ()),
         )
-
-
-class AdaptedEngine:
-    """An engine with one of its adapters for all rows, as a `GenerationEngine`.
-
-    Args:
-        engine: The engine, which stays open as long as this one is used.
-        name: The adapter.
-
-    Attributes:
-        config: The model's config.
-    """
-
-    def __init__(self, engine: OnnxGenerationEngine, name: str) -> None:
-        self._engine, self._name = engine, name
-        self.config = engine.config
-
-    def search(
-        self,
-        prompts: IdRows,
-        options: SearchOptions,
-        *,
-        with_scores: bool = True,
-        stops: Stops | None = None,
-        phrases: Sequence[Phrases] = (),
-        grammar: GrammarState | None = None,
-    ) -> list[list[Candidate]]:
-        """As `GenerationEngine.search`."""
-        return self._engine.search(
-            prompts,
-            options,
-            with_scores=with_scores,
-            stops=stops,
-            phrases=phrases,
-            grammar=grammar,
-            adapters=[self._name] * len(prompts),
-        )
-
-    def stream(
-        self, prompt: Sequence[int], options: SearchOptions, grammar: GrammarState | None = None
-    ) -> Iterator[int]:
-        """As `GenerationEngine.stream`."""
-        return self._engine.stream(prompt, options, grammar, adapters=[self._name])
-
-    def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
-        """As `GenerationEngine.log_probabilities`, which no graph finds with adapters.
-
-        Raises:
-            ValueError: Always.
-        """
-        raise ValueError(_NO_SCORES.format(self._name))
-
-    def read_on(
-        self, tokens: Sequence[int], before: Any = None
-    ) -> tuple[npt.NDArray[np.float32], Any]:
-        """As `log_probabilities`."""
-        raise ValueError(_NO_SCORES.format(self._name))

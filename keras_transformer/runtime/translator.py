@@ -10,9 +10,9 @@ from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
 from keras_transformer.markup.terms import Glossary, TermUse
-from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider
 from keras_transformer.runtime.opening import OpenedArtefact
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
 from keras_transformer.text.letterless import Letterless

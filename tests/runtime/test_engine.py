@@ -10,8 +10,8 @@ import pytest
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
-from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.options import SearchOptions
 
 

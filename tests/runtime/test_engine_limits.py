@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
-from keras_transformer.runtime.engine import Engine
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.options import SearchOptions
 
 TOKEN_BYTES = 2 * 2 * 4 * 8 * 4  # Keys and values of 2 layers, 4 heads 8 wide, 4 bytes.

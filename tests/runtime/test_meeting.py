@@ -14,10 +14,12 @@ from keras_transformer import OnnxGenerator
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.runtime import turns
-from keras_transformer.runtime.engine import DecodedRows, DecoderEngine, Engine, _step_graph
+from keras_transformer.runtime.engine import DecoderEngine, _step_graph
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
+from keras_transformer.runtime.loop.requests import DecodedRows
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.runtime.turns import Abandoned, Turns
 from keras_transformer.search.options import Candidate, SearchOptions
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.export import export_onnx
-from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.loop.batches import plan_by_prefix
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.options import SearchOptions
 
 Engines = tuple[Engine, Engine]

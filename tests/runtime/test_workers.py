@@ -14,7 +14,7 @@ import pytest
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
 from keras_transformer.runtime import workers as module
-from keras_transformer.runtime.engine import Engine
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.runtime.workers import Workers
 from keras_transformer.search.options import SearchOptions
 

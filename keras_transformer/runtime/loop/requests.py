@@ -1,4 +1,5 @@
-"""The interface of the searches: the `SearchRequest` of a batch and the decoder as `Steps`.
+"""The interface of the searches: `DecodedRows` of a call, the `SearchRequest` of a batch, and the
+decoder as `Steps`.
 
 A search knows nothing of models, graphs or caches.
 """
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.special_ids import SpecialIds
+from keras_transformer.runtime.loop.batches import IdRows, plan_by_prefix
 from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.options import SearchOptions, length_penalty
 from keras_transformer.search.phrases import Phrases, open_hypotheses
@@ -20,6 +22,9 @@ from keras_transformer.search.stops import Stops
 Ids = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
+
+# Most tokens by which the prefixes in a batch differ: each costs its batch a step.
+_PREFIX_SPREAD = 8
 
 
 class Best(NamedTuple):
@@ -194,6 +199,74 @@ _LEAST_PREFILL = 2
 # Finished sentences leave the batch when they make up this share of it: moving the caches of the
 # others costs about as much as a few decode steps.
 LEAVING_SHARE = 0.25
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodedRows:
+    """Checked rows to decode.
+
+    Attributes:
+        options: The search's options.
+        prefixes: Ids that each row begins with; without sources they are prompts.
+        limits: Most tokens of each row, prefix and eos included.
+        sources: Ids of each row's source; None for decoders alone.
+        phrases: What each row must hold; empty for nothing in any.
+        starts: The token before each prefix; empty for the model's own.
+        grammar: What each row must follow behind its prefix; None for nothing.
+        adapters: The adapter of each row, None for none; empty for none in any.
+    """
+
+    options: SearchOptions
+    prefixes: IdRows
+    limits: Sequence[int]
+    sources: IdRows | None = None
+    phrases: Sequence[Phrases] = ()
+    starts: Sequence[int] = ()
+    grammar: GrammarState | None = None
+    adapters: Sequence[str | None] = ()
+
+    @property
+    def filled(self) -> list[int]:
+        """The places of the rows to decode: all but those whose source is empty."""
+        places = range(len(self.limits))
+        return [place for place in places if self.sources is None or len(self.sources[place])]
+
+    def at(self, places: Sequence[int]) -> "DecodedRows":
+        """Returns the rows at some places, which hold phrases or hold none."""
+        phrases = [self.phrases[place] for place in places]
+        return DecodedRows(
+            options=self.options,
+            prefixes=[self.prefixes[place] for place in places],
+            limits=[self.limits[place] for place in places],
+            sources=None if self.sources is None else [self.sources[place] for place in places],
+            phrases=phrases if any(phrases) else (),
+            starts=[self.starts[place] for place in places] if self.starts else (),
+            grammar=self.grammar,
+            adapters=[self.adapters[place] for place in places] if self.adapters else (),
+        )
+
+    @property
+    def per_row(self) -> int:
+        """Hypotheses that are extended side by side for each row: the same for all of them."""
+        if self.phrases:
+            return open_hypotheses(self.phrases[0], self.options)
+        return self.options.rows_per_sentence
+
+    def alike(self, slots: Collection[int]) -> list[list[int]]:
+        """Returns the places of rows that may share a batch.
+
+        Args:
+            slots: The ids of slots: a row that has some is looked at step by step, for which those
+                of its batch would wait.
+        """
+        if self.sources is None:
+            return [[*range(len(self.limits))]]
+        has_slots = [not set(slots).isdisjoint(source) for source in self.sources]
+        return [
+            [place for place in group if has_slots[place] == one]
+            for group in plan_by_prefix([len(prefix) for prefix in self.prefixes], _PREFIX_SPREAD)
+            for one in (False, True)
+        ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

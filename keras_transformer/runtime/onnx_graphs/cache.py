@@ -35,9 +35,13 @@ class Memory:
 
     Args:
         most_kept: Most bytes to keep for later batches.
+
+    Attributes:
+        peak_bytes: Most bytes that the cache of a batch has taken so far.
     """
 
     def __init__(self, most_kept: int) -> None:
+        self.peak_bytes = 0
         self._most_kept = most_kept
         self._lock = threading.Lock()
         self._kept: list[Block] = []  # Smallest first.
@@ -46,6 +50,17 @@ class Memory:
     def kept_bytes(self) -> int:
         """Bytes that wait to be lent again."""
         return sum(map(len, self._kept))
+
+    def note(self, size: int) -> None:
+        """Takes note of the bytes that a batch's cache took."""
+        with self._lock:
+            self.peak_bytes = max(self.peak_bytes, size)
+
+    def close(self) -> None:
+        """Frees the blocks that wait, and those that are given back from now on."""
+        with self._lock:
+            self._most_kept = 0
+            self._kept.clear()
 
     def take(self, size: int) -> Block:
         """Returns a block for the caller alone, whose first `size` bytes are zero."""

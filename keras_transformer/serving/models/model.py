@@ -19,9 +19,9 @@ from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
 from keras_transformer.markup.terms import Glossary, TermUse
-from keras_transformer.runtime.engine import Engine
 from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
+from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
