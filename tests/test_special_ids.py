@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from served_models import answer, open_served
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator, export_onnx, export_saved_model
-from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 # pad, unk, bos, eos as SentencePiece takes them; -1 for none.
@@ -128,10 +127,8 @@ def test_the_numbers_of_ids_mean_nothing(
 def served_ids(artefact: Path, renumbered: Renumbered) -> list[list[int]]:
     """What the server answers to padded rows of ids, without padding."""
     pad = renumbered.model.config.special_ids.pad
-    model = ServedModel(artefact, SearchOptions(**SEARCHES[0]))
-    signature = model.signatures["translate_ids"]
-    request = model.read(signature, {"source_ids": padded(renumbered.sources, pad)})
-    found = model.write(signature, request, model.run(signature)(request.rows))["ids"]
+    model = open_served(artefact, SEARCHES[0])
+    found = answer(model, "translate_ids", source_ids=padded(renumbered.sources, pad))["ids"]
     model.close()
     return [[token for token in row if token != pad] for row in found.tolist()]
 

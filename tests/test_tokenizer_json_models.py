@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from served_models import answer, open_served
 
 from keras_transformer.cli import main
 from keras_transformer.decoding.encoder import TextEncoder
@@ -23,10 +24,6 @@ from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.generator import OnnxGenerator
-from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.families.encoder import ServedEncoder
-from keras_transformer.serving.families.generator import ServedGenerator
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.usefixtures("few_updates")
@@ -149,17 +146,14 @@ def test_the_commands_take_artefact_and_run(
 
 
 def test_the_server_opens_both(artefacts: dict[str, Path]) -> None:
-    generator = ServedGenerator(artefacts["gpt"], SearchOptions(max_length=8), max_text_length=16)
+    generator = open_served(artefacts["gpt"], {"max_length": 8}, max_source_length=16)
     generator.warm_up()
     generator.close()
-    encoder = ServedEncoder(artefacts["bert"], max_text_length=16, num_hypotheses=1)
+    encoder = open_served(artefacts["bert"], max_source_length=16)
     encoder.warm_up()
-    signature = encoder.signatures["fill_mask"]
-    request = encoder.read(signature, {"text": np.array([b"a [MASK]"], object)})
-    found = encoder.write(signature, request, encoder.run(signature)(request.rows))
-    assert found["texts"].shape[0] == 1
+    assert answer(encoder, "fill_mask", text=["a [MASK]"])["texts"].shape[0] == 1
     with pytest.raises(Exception, match=r"row 0 of text has no \[MASK\]"):
-        encoder.read(signature, {"text": np.array([b"a <mask>"], object)})
+        answer(encoder, "fill_mask", text=["a <mask>"])
     encoder.close()
 
 
@@ -245,6 +239,6 @@ def test_translations_work_with_either_vocabulary(
             # What is carried around the model is aligned with nothing.
             written = {n for n, word in enumerate(best.text.split()) if word != "☃"}
             assert {target for _, target in pairs} == written
-    served = ServedModel(tmp_path / "a", SearchOptions(max_length=8))
+    served = open_served(tmp_path / "a", {"max_length": 8})
     served.warm_up()
     served.close()

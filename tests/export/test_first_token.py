@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from served_models import open_served
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator, export_onnx
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
-from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer
 
 TEXTS = ["the dog", "", "a red house"]
@@ -91,7 +90,7 @@ def test_a_stream_and_the_server_say_the_token(
     [text] = tokenizer.decode([[word]])
     with OnnxTranslator(artefact) as translator:
         assert "".join(translator.translate_stream("the dog")) == text
-    served = ServedModel(artefact, SearchOptions(beam_size=2))
+    served = open_served(artefact, {"beam_size": 2})
     [row] = served.read_text("the dog").rows
     [[best, *_]] = served.run(served.signatures["serving_default"])([row])
     assert best.ids == [word]

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from served_models import answer, open_served
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import Manifest, OnnxTranslator
 from keras_transformer.export.onnx.export import export_onnx
 from keras_transformer.export.saved_model.export import export_saved_model
 from keras_transformer.search.confidence import token_score
-from keras_transformer.search.options import SearchOptions
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.serving.settings import ServeOptions
 
 
@@ -60,7 +59,7 @@ def test_the_server_s_explanation_has_the_flag(
     scored: Path, exported: Any, texts: list[str]
 ) -> None:
     for path, expected in ((scored, True), (exported.path, None)):
-        model = ServedModel(path, SearchOptions(max_length=40))
+        model = open_served(path, {"max_length": 40})
         [[hypothesis]] = model.explain(model.read_text(texts[0]).rows)
         assert hypothesis["low_confidence"] is expected
         model.close()
@@ -69,11 +68,9 @@ def test_the_server_s_explanation_has_the_flag(
 BEAM = {"max_length": 40, "beam_size": 3, "num_hypotheses": 2}
 
 
-def served(model: ServedModel, name: str, texts: list[str]) -> dict[str, np.ndarray]:
-    signature = model.signatures[name]
-    request = model.read(signature, {"text": np.array([text.encode() for text in texts], object)})
-    outputs = model.write(signature, request, model.run(signature)(request.rows))
-    assert list(outputs) == [spec.name for spec in signature.outputs]
+def served(model: Any, name: str, texts: list[str]) -> dict[str, np.ndarray]:
+    outputs = answer(model, name, text=texts)
+    assert list(outputs) == [spec.name for spec in model.signatures[name].outputs]
     return outputs
 
 
@@ -96,7 +93,7 @@ def test_the_server_s_hypotheses_have_the_flag_where_a_threshold_is_known(
 ) -> None:
     threshold, expected = middle
     asked = [*texts[:5], ""]
-    model = ServedModel(exported.path, SearchOptions(**BEAM), min_score=threshold)
+    model = open_served(exported.path, BEAM, min_score=threshold)
     assert served(model, "translate_n_best", asked)["low_confidence"].tolist() == expected
     both = served(model, "translate_sentences", [f"{texts[0]}\n{texts[1]}", ""])
     best = [expected[0][0], expected[1][0]]
@@ -104,7 +101,7 @@ def test_the_server_s_hypotheses_have_the_flag_where_a_threshold_is_known(
     whole = served(model, "translate_n_best", [f"{texts[0]}\n{texts[1]}"])
     assert whole["low_confidence"][0, 0] == any(best)
     model.close()
-    unknown = ServedModel(exported.path, SearchOptions(**BEAM))
+    unknown = open_served(exported.path, BEAM)
     for name in ("translate_n_best", "translate_sentences"):
         assert "low_confidence" not in served(unknown, name, asked)
     unknown.close()

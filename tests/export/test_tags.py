@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file, save_file
+from served_models import answer, open_served
 
 from keras_transformer import OnnxTranslator, Translator, load_run
 from keras_transformer.cli import main
 from keras_transformer.export import export_run, export_saved_model
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.training.transfer.import_run import import_run
 from tools.covering import some
 
@@ -116,19 +115,12 @@ def test_a_command_reads_tags(
 @pytest.fixture(scope="module")
 def ask(artefact: Path) -> Callable[..., list[str]]:
     """`ask(signature, **strings)`: the translations of a served model."""
-    served = ServedModel(artefact, SearchOptions(**SEARCH))
+    served = open_served(artefact, SEARCH)
 
-    def answer(name: str, **strings: list[str]) -> list[str]:
-        inputs = {
-            key: np.array([one.encode() for one in column], object)
-            for key, column in strings.items()
-        }
-        signature = served.signatures[name]
-        request = served.read(signature, inputs)
-        outputs = served.write(signature, request, served.run(signature)(request.rows))
-        return [one.decode() for one in outputs["translation"]]
+    def translations(name: str, **strings: list[str]) -> list[str]:
+        return [one.decode() for one in answer(served, name, **strings)["translation"]]
 
-    return answer
+    return translations
 
 
 def test_a_server_reads_tags(ask: Callable[..., list[str]], expected: list[str]) -> None:

@@ -2,18 +2,18 @@
 
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from served_models import answer, open_served
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.export import OnnxTranslator
 from keras_transformer.markup.required import text_lifter, with_terms
 from keras_transformer.markup.terms import Glossary, Term
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.sentences import Passage
 from keras_transformer.text.subwords.slots import TokenAlignment
 from keras_transformer.text.training_text import TrainingText
@@ -29,6 +29,14 @@ SOFT = TrainingText(longest_source=9, sentences=(1,), soft_terms=0.5)
 @pytest.fixture(scope="module")
 def translator(exported: Any) -> OnnxTranslator:
     return OnnxTranslator(exported.path, threads=1, glossary=TERMS)
+
+
+@pytest.fixture(scope="module")
+def glossary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The terms as a file, which a server reads."""
+    path = tmp_path_factory.mktemp("terms") / "terms.tsv"
+    path.write_text("river\tbirds\nred dog\tsmall house\nhello\t☃\n", "utf-8")
+    return path
 
 
 def test_a_text_names_its_terms_once() -> None:
@@ -108,36 +116,27 @@ def test_samples_are_refused_beside_terms(translator: OnnxTranslator) -> None:
 
 
 def test_the_server_has_the_terms_and_streams_them(
-    exported: Any, translator: OnnxTranslator
+    exported: Any, glossary: Path, translator: OnnxTranslator
 ) -> None:
-    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
-    signature = model.signatures["translate_with_options"]
-    given = {"text": np.array([text.encode() for text in TEXTS], object)}
-    request = model.read(signature, given)
-    answer = model.write(signature, request, model.run(signature)(request.rows))
-    texts = [text.decode() for text in answer["translation"]]
+    model = open_served(exported.path, LIMITS, threads=1, glossary=glossary)
+    texts = answered(model, TEXTS)
     wanted = SentenceTranslator(translator).translate_n_best(TEXTS, **LIMITS)
     assert texts == [own[0].text for own in wanted]
     pieces: list[str] = []
-    model.stream(request.rows[0], lambda piece: not pieces.append(piece))
+    model.stream(model.read_text(TEXTS[0]).rows[0], lambda piece: not pieces.append(piece))
     assert "".join(pieces) == texts[0]
     with pytest.raises(ServingError, match="row 0: the terms of a glossary do not go with sample"):
-        model.read(signature, {**given, "sample": np.ones(len(TEXTS), bool)})
+        answered(model, TEXTS, sample=np.ones(len(TEXTS), bool))
 
 
-def answered(model: ServedModel, texts: list[str], **own: list[list[str]]) -> list[str]:
+def answered(model: Any, texts: list[str], **own: Any) -> list[str]:
     """Returns the translations of texts, each with terms or phrases of its own."""
-    signature = model.signatures["translate_with_options"]
-    given = {"text": np.array([text.encode() for text in texts], object)}
-    for name, rows in own.items():
-        given[name] = np.array([[one.encode() for one in row] for row in rows], object)
-    request = model.read(signature, given)
-    answer = model.write(signature, request, model.run(signature)(request.rows))
-    return [text.decode() for text in answer["translation"]]
+    found = answer(model, "translate_with_options", text=texts, **own)
+    return [text.decode() for text in found["translation"]]
 
 
-def test_a_request_has_terms_of_its_own_before_the_server_s(exported: Any) -> None:
-    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
+def test_a_request_has_terms_of_its_own_before_the_server_s(exported: Any, glossary: Path) -> None:
+    model = open_served(exported.path, LIMITS, threads=1, glossary=glossary)
     terms = [["river\tbook", ""], ["", ""], ["the\tyou", "dog\tthree"]]
     found = answered(model, ["the river", "the river", "the red dog"], glossary=terms)
     assert "book" in found[0] and "birds" in found[1] and "book" not in found[1]
@@ -148,8 +147,8 @@ def test_a_request_has_terms_of_its_own_before_the_server_s(exported: Any) -> No
         answered(model, ["the"], glossary=[["a"] * 1001])
 
 
-def test_a_request_requires_phrases_of_its_rows(exported: Any) -> None:
-    model = ServedModel(exported.path, SearchOptions(**LIMITS), threads=1, glossary=TERMS)
+def test_a_request_requires_phrases_of_its_rows(exported: Any, glossary: Path) -> None:
+    model = open_served(exported.path, LIMITS, threads=1, glossary=glossary)
     rows = [["book|red dog", ""], ["", ""], ["you", "hello"]]
     found = answered(model, ["the river", "the river", "hello"], require=rows)
     assert "birds" in found[0] and ("book" in found[0] or "red dog" in found[0])

@@ -207,38 +207,27 @@ def test_soft_terms_of_a_model_without_them_are_refused(
 
 
 def test_a_request_to_the_server_fills_slots_with_terms(artefact: Path) -> None:
-    import numpy as np
+    from served_models import answer, open_served
 
-    from keras_transformer.search.options import SearchOptions
-    from keras_transformer.serving.models.model import ServedModel
-
-    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1)
-    signature = model.signatures["translate_n_best"]
-    given = {"text": [b"all files", b"all files"], "glossary": [[b"files\tDateien"], [b""]]}
-    request = model.read(signature, {name: np.array(rows, object) for name, rows in given.items()})
-    answer = model.write(signature, request, model.run(signature)(request.rows))
-    [[first], [second]] = answer["translations"]
+    model = open_served(artefact, LIMITS, threads=1)
+    given = {"text": ["all files"] * 2, "glossary": [["files\tDateien"], [""]]}
+    [[first], [second]] = answer(model, "translate_n_best", **given)["translations"]
     assert b"Dateien" in first and b"Dateien" not in second
 
 
 def test_a_server_reads_the_soft_terms_of_a_request(artefact: Path) -> None:
-    import numpy as np
+    from served_models import answer, open_served
 
     from keras_transformer.export import OnnxTranslator
-    from keras_transformer.search.options import SearchOptions
-    from keras_transformer.serving.models.model import ServedModel
 
-    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1, terms="soft")
-    signature = model.signatures["translate_n_best"]
-    given = {"text": [b"all files"], "glossary": [[b"files\topen"]]}
-    request = model.read(signature, {name: np.array(rows, object) for name, rows in given.items()})
-    answer = model.write(signature, request, model.run(signature)(request.rows))
+    model = open_served(artefact, LIMITS, threads=1, terms="soft")
+    found = answer(model, "translate_n_best", text=["all files"], glossary=[["files\topen"]])
     listed = Glossary((Term("files", "open"),))
     [[one]] = OnnxTranslator(artefact, threads=1, glossary=listed, terms="soft").translate_n_best(
         ["all files"], **LIMITS
     )
-    assert answer["translations"][0][0].decode() == one.text
-    assert bool(answer["low_confidence"][0][0]) is bool(one.low_confidence)
+    assert found["translations"][0][0].decode() == one.text
+    assert bool(found["low_confidence"][0][0]) is bool(one.low_confidence)
 
 
 def test_translate_takes_a_glossary_and_names_a_bad_line(
@@ -280,22 +269,17 @@ def test_a_saved_model_that_reads_text_is_refused(
 
 
 def test_the_server_keeps_spans(artefact: Path, onnx_side: Any) -> None:
-    import numpy as np
+    from served_models import answer, open_served
 
-    from keras_transformer.search.options import SearchOptions
-    from keras_transformer.serving.models.model import ServedModel
-
-    model = ServedModel(artefact, SearchOptions(**LIMITS), threads=1)
-    signature = model.signatures["translate_n_best"]
-    request = model.read(signature, {"text": np.array([one.encode() for one in MESSAGES], object)})
-    answer = model.write(signature, request, model.run(signature)(request.rows))
-    texts = [row[0].decode() for row in answer["translations"]]
+    model = open_served(artefact, LIMITS, threads=1)
+    found = answer(model, "translate_n_best", text=MESSAGES)
+    texts = [row[0].decode() for row in found["translations"]]
     assert texts == SentenceTranslator(onnx_side).translate(MESSAGES, **LIMITS)
     assert list(map(spans_of, texts)) == list(map(spans_of, MESSAGES))
     wanted = SentenceTranslator(onnx_side).translate_n_best(MESSAGES, **LIMITS)
     flags = [bool(one.low_confidence) for [one] in wanted]
     # Of a random model's tags not all nest by themselves.
-    assert answer["low_confidence"][:, 0].tolist() == flags and not any(flags[2:6])
+    assert found["low_confidence"][:, 0].tolist() == flags and not any(flags[2:6])
 
 
 def test_validation_translates_real_texts(slot_model: Any, slot_tokenizer: Tokenizer) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from served_models import answer, open_served
 
-from keras_transformer import OnnxTranslator, SearchOptions, Translator, from_pretrained
+from keras_transformer import OnnxTranslator, Translator, from_pretrained
 from keras_transformer.export import export_onnx, export_saved_model
-from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.translation.translator import TextTranslator
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "translators"
@@ -145,16 +145,11 @@ def test_a_server_and_a_saved_model_mark_languages(translators: Path, tmp_path: 
     assert np.abs(np.subtract(totals, others)).min() > 0.01
 
     export_onnx(model, source, tmp_path / "onnx", target_tokenizer=target)
-    served = ServedModel(tmp_path / "onnx", SearchOptions(**search), threads=1)
-    given = {"text": in_bytes(texts), "source": in_bytes(texts), "target": in_bytes(best)}
-    for name, output, expected in (
-        ("serving_default", "translation", best),
-        ("score", "log_probability", totals),
-    ):
-        signature = served.signatures[name]
-        request = served.read(signature, {one.name: given[one.name] for one in signature.inputs})
-        outputs = served.write(signature, request, served.run(signature)(request.rows))
-        check_equal(outputs[output].tolist(), expected)
+    served = open_served(tmp_path / "onnx", search, threads=1)
+    answers = answer(served, "serving_default", text=texts)
+    check_equal(answers["translation"].tolist(), best)
+    scored = answer(served, "score", source=texts, target=best)
+    check_equal(scored["log_probability"].tolist(), totals)
     served.close()
 
     saved = {"tokenizer": source, "target_tokenizer": target}
@@ -164,10 +159,6 @@ def test_a_server_and_a_saved_model_mark_languages(translators: Path, tmp_path: 
     check_equal(answers["translation"].numpy().tolist(), best)
     scored = signatures["score"](source=tf.constant(texts), target=tf.constant(best))
     check_equal(scored["log_probability"].numpy().tolist(), totals)
-
-
-def in_bytes(texts: Sequence[str]) -> np.ndarray:
-    return np.array([text.encode() for text in texts], object)
 
 
 def check_equal(found: Sequence[Any], expected: Sequence[Any]) -> None:

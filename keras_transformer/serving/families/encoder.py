@@ -1,6 +1,5 @@
 """A served encoder: vectors and states of texts, and the outputs of its head."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +14,7 @@ from keras_transformer.artefact.encoder_signatures import (
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature
 from keras_transformer.runtime.encoder import OnnxEncoder
-from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
-from keras_transformer.search.model_limits import LongTexts
+from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.models.inputs import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import (
@@ -42,16 +40,11 @@ class ServedEncoder:
     """The `Served` of an encoder.
 
     Args:
-        directory: The artefact, whose files are checked against the manifest's hashes, or its
-            `ArtefactFiles`, of which none is read again.
-        max_text_length: Most tokens of a text; fewer if the model allows fewer.
-        long_texts: "refuse" texts that are longer, or "cut" their ends and say so in the log.
-        num_hypotheses: Fillings of each text with masks; `NUM_FILLINGS` if 1.
-        threads: Threads for the graphs; one for each core that the process may use if None.
-        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
-            options; the CPU if None.
-        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
-            writes to the file changes the answers.
+        files: The artefact's files, of which none is read again.
+        options: The server's options; `long_texts` cuts texts and says so in the log, or refuses
+            them.
+        given: Fields of `SearchOptions`: `num_hypotheses` fillings of each text with masks, or
+            `NUM_FILLINGS` if 1.
 
     Attributes:
         signatures: What requests may call, by name.
@@ -63,28 +56,20 @@ class ServedEncoder:
     """
 
     def __init__(
-        self,
-        directory: str | os.PathLike[str],
-        *,
-        max_text_length: int,
-        num_hypotheses: int,
-        long_texts: LongTexts = "refuse",
-        threads: int | None = None,
-        providers: Sequence[Provider] | None = None,
-        mmap: bool = False,
+        self, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
     ) -> None:
+        self._cuts = options.long_texts == "cut"
         self._encoder = OnnxEncoder(
-            directory,
-            threads,
-            max_text_length=max_text_length,
-            long_texts=long_texts,
-            providers=providers,
-            mmap=mmap,
+            files,
+            options.threads,
+            max_text_length=options.max_source_length,
+            long_texts="cut" if self._cuts else "refuse",
+            providers=parse_providers(options.provider),
         )
-        self._cuts = long_texts == "cut"
         self.graphs = self._encoder.describe()
         config = self._encoder.config
         most = len(config.special_ids.text_ids(config.vocab_size))
+        num_hypotheses = given.get("num_hypotheses", 1)
         self._fillings = min(num_hypotheses if num_hypotheses > 1 else NUM_FILLINGS, most)
         declared = encoder_text_signatures(
             EncoderSizes(
@@ -127,21 +112,6 @@ class ServedEncoder:
             "fill_mask": self._write_fillings,
             "find_span": _write_spans,
         }
-
-    @classmethod
-    def open(
-        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
-    ) -> "ServedEncoder":
-        """Opens an artefact as a server is told to; arguments as for `open_model`."""
-        return cls(
-            files,
-            max_text_length=options.max_source_length,
-            long_texts="cut" if options.long_texts == "cut" else "refuse",
-            num_hypotheses=given.get("num_hypotheses", 1),
-            threads=options.threads,
-            providers=parse_providers(options.provider),
-            mmap=options.mmap,
-        )
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""

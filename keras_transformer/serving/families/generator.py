@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,12 +22,12 @@ from keras_transformer.generation.engine import check_generation
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runtime.engine import reads_on
 from keras_transformer.runtime.generator import OnnxGenerator
-from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
+from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.runtime.prompts import PromptContinuer
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.grammars import GRAMMARS, UnfinishedError
 from keras_transformer.search.model_limits import HypothesisSize
-from keras_transformer.search.options import Hypothesis, SearchOptions, search_options
+from keras_transformer.search.options import Hypothesis, search_options
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.families.completions import Completions
 from keras_transformer.serving.models.inputs import check_lengths, texts_of
@@ -95,17 +94,10 @@ class ServedGenerator:
     """The `Served` of a decoder alone; it streams, too.
 
     Args:
-        directory: The artefact, whose files are checked against the manifest's hashes, or its
-            `ArtefactFiles`, of which none is read again.
-        search: The search of every continuation.
-        max_text_length: Most tokens of a prompt or a text; fewer if the model allows fewer.
-        threads: Threads for the graphs; one for each core that the process may use if None.
-        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
-            options; the CPU if None.
-        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
-            writes to the file changes the answers.
-        prefix_cache_tokens: As for `OnnxGenerator`.
-        adapters: As for `OnnxGenerator`.
+        files: The artefact's files, of which none is read again.
+        options: The server's options.
+        given: Fields of `SearchOptions` for every continuation; others are the model's own or
+            defaults.
 
     Attributes:
         search: The search of every continuation.
@@ -122,25 +114,19 @@ class ServedGenerator:
     full_answer = ("generate_with_options", "text")
 
     def __init__(
-        self,
-        directory: str | os.PathLike[str],
-        search: SearchOptions,
-        *,
-        max_text_length: int,
-        threads: int | None = None,
-        providers: Sequence[Provider] | None = None,
-        mmap: bool = False,
-        prefix_cache_tokens: int = 0,
-        adapters: Mapping[str, str | os.PathLike[str]] | None = None,
+        self, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
     ) -> None:
+        search, adapters = search_options(files.manifest.search, given), options.adapters
         check_generation(search)
+        kept = options.prefix_cache_tokens
+        if kept is None:
+            kept = _PREFIX_TOKENS if reads_on(files.manifest) else 0
         self._generator = OnnxGenerator(
-            directory,
-            threads,
-            max_text_length=max_text_length,
-            providers=providers,
-            mmap=mmap,
-            prefix_cache_tokens=prefix_cache_tokens,
+            files,
+            options.threads,
+            max_text_length=options.max_source_length,
+            providers=parse_providers(options.provider),
+            prefix_cache_tokens=kept,
             adapters=adapters,
         )
         self._adapter: str | None = None
@@ -149,7 +135,7 @@ class ServedGenerator:
         self._run_best: Run = self._generate_best
         self._generators: dict[str | None, TextGenerator] = {
             None: self._generator,
-            **{name: self._generator.adapted(name) for name in adapters or ()},
+            **{name: self._generator.adapted(name) for name in adapters},
         }
         HypothesisSize.of(vars(self._generator.config)).check(search)
         self.graphs = self._generator.describe()
@@ -163,8 +149,8 @@ class ServedGenerator:
             search,
             self._generator.search,
             self._longest_prompt,
-            _chat_template(ArtefactFiles.of(directory), self._generator.manifest.chat),
-            tuple(adapters or ()),
+            _chat_template(files, self._generator.manifest.chat),
+            tuple(adapters),
         )
         declared = generator_text_signatures(AnswerSizes(max_length=search.max_length))
         # The rows of all requests are texts.
@@ -180,25 +166,6 @@ class ServedGenerator:
             "generate_with_options": _write_best_and_reason,
             "score": _write_scores,
         }
-
-    @classmethod
-    def open(
-        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
-    ) -> "ServedGenerator":
-        """Opens an artefact as a server is told to; arguments as for `open_model`."""
-        kept = options.prefix_cache_tokens
-        if kept is None:
-            kept = _PREFIX_TOKENS if reads_on(files.manifest) else 0
-        return cls(
-            files,
-            search_options(files.manifest.search, given),
-            prefix_cache_tokens=kept,
-            max_text_length=options.max_source_length,
-            threads=options.threads,
-            providers=parse_providers(options.provider),
-            mmap=options.mmap,
-            adapters=options.adapters,
-        )
 
     def adapted(self, name: str) -> "ServedGenerator":
         """As `Adapting.adapted`."""

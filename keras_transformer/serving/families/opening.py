@@ -72,7 +72,7 @@ def open_model(
         raise ValueError(f"models of the family {family!r} do not take {named}: leave it out.")
     used = {name: value for name, value in given.items() if name not in unused}
     # A server loads the code of the families that it serves.
-    served: Served = FAMILIES[family].load("served").open(files, options, used)
+    served: Served = FAMILIES[family].load("served")(files, options, used)
     return served
 
 

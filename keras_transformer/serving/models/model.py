@@ -1,7 +1,6 @@
 """A served encoder-decoder, which translates, streams, scores and explains."""
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
@@ -14,16 +13,14 @@ from keras_transformer.artefact.search_signatures import AnswerSizes, server_sig
 from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks
-from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
-from keras_transformer.markup.terms import Glossary, TermUse
-from keras_transformer.runtime.onnx_graphs.providers import Provider, parse_providers
+from keras_transformer.markup.terms import Glossary
+from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
-from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
 from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.models.inputs import RowReader
@@ -47,10 +44,10 @@ from keras_transformer.serving.models.rows import (
     with_more,
 )
 from keras_transformer.serving.models.served import Languages, Run, Translations
-from keras_transformer.serving.settings import LongTexts, ServeOptions
+from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
-from keras_transformer.text.letterless import Letterless, carried_kinds
-from keras_transformer.text.sentences import LANGUAGE, Passage
+from keras_transformer.text.letterless import carried_kinds
+from keras_transformer.text.sentences import Passage
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
@@ -62,30 +59,10 @@ class ServedModel:
     """The `Served` of an encoder-decoder, which translates; it streams and explains, too.
 
     Args:
-        directory: The artefact, whose files are checked against the manifest's hashes, or its
-            `ArtefactFiles`, of which none is read again.
-        search: The search of every translation.
-        max_source_length: Most tokens translated as one text; fewer if the model allows fewer.
-        long_texts: "split" translates texts sentence by sentence, as far as the model needs it;
-            "refuse" translates them whole and refuses those that are too long.
-        language: Code of the source language (ISO 639-1), for its abbreviations and marks.
-        max_sentences: Most sentences of a text; no limit if None.
-        min_score: Log-probability a token below which a hypothesis has `low_confidence`; the
-            artefact's if None.
-        letterless: Whether text without letters is kept out of the model ("copy"), translated by it
-            ("translate"), or either, depending on its training text ("auto").
-        markup: Profile of the spans that translations keep; that of the model's training if None.
-        glossary: Terms that translations hold; None for none.
-        terms: How terms decide, also those of requests; None for what suits the model.
-        casing: A text in capitals is translated as a sentence, and its translation put in
-            capitals ("recase"), or as it is ("keep"), or ("auto") as it is if one in a hundred of
-            the model's training lines was in capitals.
-        join_lines: Whether the wrapped lines of paragraphs are joined before anything else.
-        threads: Threads for the graphs; one for each core that the process may use if None.
-        providers: onnxruntime's execution providers, best first: names, or tuples of a name and its
-            options; the CPU if None.
-        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
-            writes to the file changes the answers.
+        files: The artefact's files, of which none is read again.
+        options: The server's options.
+        given: Fields of `SearchOptions` for every translation; others are the model's own or
+            defaults.
 
     Attributes:
         config: The model's configuration as plain values.
@@ -103,37 +80,21 @@ class ServedModel:
     full_answer = ("translate_with_options", "translation")
 
     def __init__(
-        self,
-        directory: str | os.PathLike[str],
-        search: SearchOptions,
-        *,
-        max_source_length: int = MAX_SOURCE_LENGTH,
-        long_texts: LongTexts = "split",
-        language: str = LANGUAGE,
-        max_sentences: int | None = None,
-        min_score: float | None = None,
-        letterless: Letterless = "auto",
-        markup: Profile | None = None,
-        glossary: Glossary | None = None,
-        terms: TermUse | None = None,
-        casing: Casing = "auto",
-        join_lines: bool = False,
-        threads: int | None = None,
-        providers: Sequence[Provider] | None = None,
-        mmap: bool = False,
+        self, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
     ) -> None:
+        providers = parse_providers(options.provider)
         opened = OpenedArtefact(
-            directory,
+            files,
             ENCODER_DECODER,
-            lambda manifest, files: Engine(manifest, files, threads, None, None, providers),
-            mmap=mmap,
+            lambda manifest, files: Engine(manifest, files, options.threads, None, None, providers),
         )
         self._engine, (self._source, self._target) = opened.engine, opened.text_ids
         self.graphs = opened.describe()
         manifest, limits = opened.manifest, opened.engine.limits
         self.config: Mapping[str, Any] = manifest.config
-        longest = limits.longest_source(max_source_length)
+        longest = limits.longest_source(options.max_source_length)
         marks = SentenceMarks(**manifest.config.get("marks", {}))
+        search = search_options(manifest.search, given)
         languages = search.source_language, search.target_language
         if any(languages):
             marks.begins(*languages)
@@ -141,14 +102,20 @@ class ServedModel:
         self.search = search
         self._limits = limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
-        self.min_score = manifest.min_score if min_score is None else min_score
+        self.min_score = manifest.min_score if options.min_score is None else options.min_score
         special_ids, seen = manifest.special_ids, manifest.training_text
+        glossary = Glossary.read(options.glossary) if options.glossary else None
         lift_with = partial(
-            text_lifter, special_ids, seen, markup=markup, casing=casing, terms=terms
+            text_lifter,
+            special_ids,
+            seen,
+            markup=options.markup,
+            casing=options.casing,
+            terms=options.terms,
         )
         lift = lift_with(glossary=glossary)
         self._lift_of = cache(lambda profile: lift_with(markup=profile, glossary=glossary))
-        spans = lifter_of(special_ids, seen, markup, glossary)
+        spans = lifter_of(special_ids, seen, options.markup, glossary)
         has_flags = self.min_score is not None or spans is not None or glossary is not None
         self.signatures = server_signatures(
             AnswerSizes(
@@ -158,38 +125,40 @@ class ServedModel:
                 has_languages=marks.can_choose,
             )
         )
-        own = "translate_with_options"
-        several = "translate_n_best"
-        self.signatures[own] = with_more(self.signatures[own], *SAMPLING, REQUIRE, GLOSSARY)
-        self.signatures[several] = with_more(
-            self.signatures[several], NUM_HYPOTHESES, *SAMPLING, REQUIRE, GLOSSARY
-        )
-        known = manifest.training_text.known_letterless if manifest.training_text else None
-        carried = carried_kinds(letterless, known, lambda: self._source.has_letters)
+        more = (*SAMPLING, REQUIRE, GLOSSARY)
+        for name, own in (
+            ("translate_with_options", more),
+            ("translate_n_best", (NUM_HYPOTHESES, *more)),
+        ):
+            self.signatures[name] = with_more(self.signatures[name], *own)
+        known = seen.known_letterless if seen else None
+        carried = carried_kinds(options.letterless, known, lambda: self._source.has_letters)
         split_text = splitter(
             self._source_lengths,
             longest,
-            manifest.training_text,
-            language,
-            most_parts=max_sentences,
+            seen,
+            options.language,
+            most_parts=options.max_sentences,
             carried=carried,
             lift=lift,
         )
-        take_whole = partial(Passage.whole, carried=carried, language=language, lift=lift)
-        split = split_text if long_texts == "split" else take_whole
+        take_whole = partial(Passage.whole, carried=carried, language=options.language, lift=lift)
+        # Only encoders cut texts.
+        split = take_whole if options.long_texts == "refuse" else split_text
+        copies_nothing = options.letterless == "translate"
         self._reader = RowReader(
             source=self._source.encode,
             target=self._target,
             lift_with=lambda terms: lift_with(glossary=terms.before(glossary)),
-            split=(lambda text, **own: split(joined(text), **own)) if join_lines else split,
+            split=(lambda text, **own: split(joined(text), **own)) if options.join_lines else split,
             take_whole=take_whole,
             search=search,
             limits=limits,
             max_source_length=longest,
-            max_target_length=limits.longest_target(max_source_length),
+            max_target_length=limits.longest_target(options.max_source_length),
             marks=marks,
             languages=languages,
-            unknown_letters=None if letterless == "translate" else self._source.unknown_letters,
+            unknown_letters=None if copies_nothing else self._source.unknown_letters,
         )
         self._writer = ResultWriter(
             target=self._target,
@@ -203,30 +172,6 @@ class ServedModel:
             "encode": self._encoder_states,
             "translate_n_best": self._translate_distinct,
         }
-
-    @classmethod
-    def open(
-        cls, files: ArtefactFiles, options: ServeOptions, given: Mapping[str, Any]
-    ) -> "ServedModel":
-        """Opens an artefact as a server is told to; arguments as for `open_model`."""
-        return cls(
-            files,
-            search_options(files.manifest.search, given),
-            max_source_length=options.max_source_length,
-            long_texts="split" if options.long_texts == "cut" else options.long_texts,
-            language=options.language,
-            max_sentences=options.max_sentences,
-            min_score=options.min_score,
-            join_lines=options.join_lines,
-            letterless=options.letterless,
-            markup=options.markup,
-            glossary=Glossary.read(options.glossary) if options.glossary else None,
-            terms=options.terms,
-            casing=options.casing,
-            threads=options.threads,
-            providers=parse_providers(options.provider),
-            mmap=options.mmap,
-        )
 
     def close(self) -> None:
         """Releases the graphs; what is running finishes."""

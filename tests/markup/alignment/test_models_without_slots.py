@@ -6,7 +6,6 @@ import io
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
 
 from keras_transformer.markup.profiles import Profile
@@ -80,18 +79,15 @@ def test_texts_of_files_keep_the_spans_of_their_format(exported: Any) -> None:
 
 
 def test_the_server_keeps_spans(exported: Any) -> None:
-    from keras_transformer.export import OnnxTranslator
-    from keras_transformer.search.options import SearchOptions
-    from keras_transformer.serving.models.model import ServedModel
+    from served_models import answer, open_served
 
-    model = ServedModel(exported.path, SearchOptions(), threads=1, markup="auto")
-    texts = np.array([one.encode() for one in MESSAGES], object)
+    from keras_transformer.export import OnnxTranslator
+
+    model = open_served(exported.path, threads=1, markup="auto")
     wanted = SentenceTranslator(OnnxTranslator(exported.path, threads=1, markup="auto"))
     expected = wanted.translate_n_best(MESSAGES)
-    signature = model.signatures["translate_n_best"]
-    request = model.read(signature, {"text": texts})
-    answer = model.write(signature, request, model.run(signature)(request.rows))
-    assert [row[0].decode() for row in answer["translations"]] == [own[0].text for own in expected]
+    found = answer(model, "translate_n_best", text=MESSAGES)
+    assert [row[0].decode() for row in found["translations"]] == [own[0].text for own in expected]
     flags = [bool(own[0].low_confidence) for own in expected]
     assert answer["low_confidence"][:, 0].tolist() == flags
     request = model.read_text(MESSAGES[0])

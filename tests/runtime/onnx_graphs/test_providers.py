@@ -106,8 +106,7 @@ def test_an_option_without_a_value_is_refused(flag: str) -> None:
 
 
 def test_the_server_opens_models_with_its_providers(exported_portable: Any) -> None:
-    from keras_transformer.search.options import SearchOptions
-    from keras_transformer.serving.models.model import ServedModel
+    from served_models import open_served
 
     with pytest.raises(ValueError, match=f"no '{ELSEWHERE}'"):
-        ServedModel(Path(exported_portable.path), SearchOptions(), providers=[ELSEWHERE])
+        open_served(Path(exported_portable.path), provider=(ELSEWHERE,))

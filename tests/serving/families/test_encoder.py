@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import requests
+from served_models import answer, arrays, open_served
 
 from keras_transformer.export import export_onnx
 from keras_transformer.pretrained.recognise import from_pretrained
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.serving.errors import ServingError
-from keras_transformer.serving.families.encoder import ServedEncoder
 from keras_transformer.serving.models import outputs
 
 TEXTS = ["a small house", "", "the red dog runs to the river", "hello"]
@@ -279,21 +279,16 @@ def test_several_labels_and_pairs_are_the_runtime_s(tmp_path: Path) -> None:
     reference = json.loads((path / "reference.json").read_text(encoding="utf-8"))
     model, tokenizer, _ = from_pretrained(path)
     export_onnx(model, tokenizer, tmp_path / "model")
-    served = ServedEncoder(tmp_path / "model", max_text_length=99, num_hypotheses=1)
-    both = [
-        np.array([text.encode() for text in side], object)
-        for side in zip(*reference["pairs"], strict=True)
-    ]
-    signature = served.signatures["classify_pairs"]
-    request = served.read(signature, dict(zip(("text", "second_text"), both, strict=True)))
-    found = served.write(signature, request, served.run(signature)(request.rows))
+    served = open_served(tmp_path / "model", max_source_length=99)
+    first, second = zip(*reference["pairs"], strict=True)
+    found = answer(served, "classify_pairs", text=first, second_text=second)
     wide = np.exp(np.array(reference["pair_logits"]))
     np.testing.assert_allclose(found["probabilities"], wide / (1 + wide), atol=1e-5)
+    signature = served.signatures["classify_pairs"]
     assert "whatever the others have" in signature.outputs[-1].description
     # A row has 64 positions, and a pair of texts five tokens beside them.
     for number, is_long in ((60, False), (61, True)):
-        texts = np.array([b"!" * number], object), np.array([b""], object)
-        inputs = dict(zip(("text", "second_text"), texts, strict=True))
+        inputs = arrays(text=["!" * number], second_text=[""])
         if is_long:
             with pytest.raises(ServingError, match=r"61 tokens, .*60"):
                 served.read(signature, inputs)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from playwright.sync_api import expect
+from served_models import answer, open_served
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_transformer.export import OnnxTranslator, export_saved_model
@@ -40,21 +40,15 @@ def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(artefact: Path) -> ServedModel:
     """The model as it is served."""
-    return ServedModel(artefact, SearchOptions(**SEARCH))
+    return open_served(artefact, SEARCH)
 
 
 def ask(model: ServedModel, pairs: list[tuple[str, str]]) -> list[str]:
     """Returns the translations of one text between pairs of languages."""
-    signature = model.signatures["translate_between"]
     columns = [[TEXT] * len(pairs), *zip(*pairs, strict=True)]
     names = ("text", "source_language", "target_language")
-    inputs = {
-        name: np.array([value.encode() for value in column], object)
-        for name, column in zip(names, columns, strict=True)
-    }
-    request = model.read(signature, inputs)
-    results = model.run(signature)(request.rows)
-    return [one.decode() for one in model.write(signature, request, results)["translation"]]
+    found = answer(model, "translate_between", **dict(zip(names, columns, strict=True)))
+    return [one.decode() for one in found["translation"]]
 
 
 @pytest.fixture(scope="module")

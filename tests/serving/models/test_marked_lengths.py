@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from served_models import answer, open_served
 from small_models import TEXTS
 
 from keras_transformer import build_transformer
@@ -16,7 +17,6 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.export import OnnxTranslator, export_onnx, export_saved_model
 from keras_transformer.search.model_limits import TooLongError
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.errors import ServingError
 from keras_transformer.serving.models.model import ServedModel
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
@@ -63,7 +63,7 @@ def artefact(model: Any, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="module")
 def served(artefact: Path) -> ServedModel:
     """The model as a server has it, warmed up as there."""
-    served = ServedModel(artefact, SearchOptions(max_length=12), long_texts="refuse")
+    served = open_served(artefact, {"max_length": 12}, long_texts="refuse")
     served.warm_up()
     return served
 
@@ -79,16 +79,12 @@ def words(tokens: int, tokenizer: Tokenizer) -> str:
 
 def ask(served: ServedModel, name: str, **inputs: Any) -> Any:
     """Returns a signature's answer to one row."""
-    signature = served.signatures[name]
     kinds = {"max_length": np.int32, "length_penalty": np.float32}
-    arrays = {
-        key: np.array([value.encode()], object)
-        if isinstance(value, str)
-        else np.array([value], kinds[key])
+    columns = {
+        key: [value] if isinstance(value, str) else np.array([value], kinds[key])
         for key, value in inputs.items()
     }
-    request = served.read(signature, arrays)
-    return served.write(signature, request, served.run(signature)(request.rows))
+    return answer(served, name, **columns)
 
 
 def test_a_source_that_fills_the_positions_is_translated_and_a_longer_one_refused(
@@ -164,7 +160,7 @@ def test_a_saved_model_bounds_them_alike(
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_server_with_exact_search_starts_and_streams(artefact: Path, beam_size: int) -> None:
     search = {"early_stopping": "exact", "max_length": 9, "beam_size": beam_size}
-    served = ServedModel(artefact, SearchOptions(**search))
+    served = open_served(artefact, search)
     served.warm_up()
     pieces: list[str] = []
     [row] = served.read_text("a dog").rows
