@@ -1,12 +1,12 @@
 """Imports point one way, as the design says: each file imports only what stands left of it."""
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 ROOT = Path(__file__).resolve().parents[1]
 # The way of the data, left to right.
@@ -335,9 +335,7 @@ print(*sorted(set(sys.modules) - before), sep="\\n")
 
 
 def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
-    )
+    result = python("-c", LOADED)
     loaded = set(result.stdout.split())
     others = {name for name in loaded if not name.startswith("keras_transformer")}
     foreign = {name for name in others if name.partition(".")[0] not in sys.stdlib_module_names}
@@ -367,9 +365,7 @@ def test_the_runtime_loads_its_four_packages_and_plain_python_only() -> None:
 
 def test_a_translator_opens_without_what_it_never_reads() -> None:
     command = "import sys, keras_transformer.runtime.translator; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", command], capture_output=True, text=True, check=True
-    )
+    result = python("-c", command)
     # Values of configs cost a tenth of the time to the first translation.
     unwanted = {"keras_transformer.config.stack", "keras_transformer.config.transformer", "difflib"}
     assert not set(result.stdout.split()) & unwanted
@@ -389,9 +385,7 @@ def test_the_server_without_grpc_loads_no_tensorflow(module: str, unwanted: set[
         f"import keras_transformer.serving.{module};"
         "serve.build_parser(); print(*sys.modules)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", command], capture_output=True, text=True, check=True
-    )
+    result = python("-c", command)
     tops = {name.partition(".")[0] for name in result.stdout.split()}
     assert not tops & unwanted
 

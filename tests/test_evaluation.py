@@ -1,10 +1,9 @@
 """Scores: known values, signatures, errors."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.evaluation import corpus_scores, exact_match
 
@@ -82,5 +81,5 @@ def test_without_sacrebleu_the_error_tells_what_to_install():
         "try: corpus_scores(['a'], ['a'])\n"
         "except ImportError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert 'pip install "keras-seq2seq-transformer[cli]"' in done.stdout

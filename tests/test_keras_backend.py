@@ -1,12 +1,12 @@
 """The backend of Keras: found with and without Keras, and named where it is not TensorFlow."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import keras
 import pytest
+from fresh_process import python
 
 import keras_transformer as kt
 from keras_transformer.keras_backend import require_tensorflow_backend
@@ -96,13 +96,7 @@ def test_a_command_names_the_backend_without_loading_keras(
         (tmp_path / name).write_bytes(b"")
     config = kt.EncoderConfig.preset("bert-tiny", vocab_size=100, head="masked_lm")
     (tmp_path / "config.json").write_text(config.to_json())
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_KERAS, "fill-mask", str(tmp_path)],
-        input="a dog\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", WITHOUT_KERAS, "fill-mask", tmp_path, given="a dog\n")
     assert done.stdout == "1 False\n"
     assert done.stderr.splitlines()[-1] == (
         "keras-transformer fill-mask: error: this command "

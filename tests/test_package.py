@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from fresh_process import python
 from packaging.requirements import Requirement
 
 import keras_transformer
@@ -65,9 +66,7 @@ for module in sys.argv[1:]:
     if {"tensorflow", "keras"} & set(sys.modules):
         sys.exit(f"{module} loads it")
 """
-    command = [sys.executable, "-c", program, *LIGHT_MODULES]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert python("-c", program, *LIGHT_MODULES).stderr == ""
 
 
 @pytest.mark.parametrize("name", keras_transformer.__all__)
@@ -207,8 +206,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(
 
 
 def test_importing_the_package_alone_loads_nothing_slow() -> None:
-    command = [sys.executable, "-c", "import sys, keras_transformer; print(*sys.modules)"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-c", "import sys, keras_transformer; print(*sys.modules)")
     assert not {"inspect", "numpy", "keras_transformer.messages"} & set(done.stdout.split())
 
 
@@ -219,8 +217,7 @@ def test_importing_says_when_another_package_lies_over_this_one(tmp_path: Path) 
     (package / "__init__.py").write_text("from .gelu import gelu\nfrom .transformer import *\n")
     (package / "gelu.py").write_text("def gelu(x): return x\n")
     (package / "transformer.py").write_text("import keras_multi_head\n")
-    command = [sys.executable, "-c", "import keras_transformer"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = python("-c", "import keras_transformer", fails=True, folder=tmp_path)
     assert done.returncode == 1
     assert f"pip uninstall keras-transformer {DISTRIBUTION}" in done.stderr.splitlines()[-1]
 

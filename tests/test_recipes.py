@@ -5,17 +5,15 @@ order of its page, as does the Python of docs/families.md; only the preset is sm
 import dataclasses
 import importlib.util
 import linecache
-import os
 import random
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh_process import python
 
 from keras_transformer.cli import main
 from keras_transformer.cli.commands.train import build_parser
@@ -178,14 +176,7 @@ def test_what_is_fitted_on_jax_without_tensorflow_is_loaded_with_it() -> None:
     import keras
 
     [snippet] = [block for _, block in blocks("with_keras.md") if ON_JAX in block]
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TENSORFLOW + snippet],
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", WITHOUT_TENSORFLOW + snippet, JAX_PLATFORMS="cpu")
     model = keras.saving.load_model("from_jax.keras")
     assert keras.backend.backend() == "tensorflow"
     assert int(model.optimizer.iterations) > 0

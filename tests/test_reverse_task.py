@@ -5,12 +5,11 @@ order, is exported, and is asked again where there is no TensorFlow.
 import dataclasses
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 from keras_transformer.decoding.translator import Translator
@@ -114,14 +113,7 @@ def reversal(tmp_path_factory: pytest.TempPathFactory) -> Reversal:
     texts, searches = list(data.test.source), [GREEDY, BEAM]
     keras_side = [translator.translate_n_best(texts, **options) for options in searches]
     request = {"directory": str(directory / "exported"), "texts": texts, "options": searches}
-    answer = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TENSORFLOW],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
+    answer = python("-c", WITHOUT_TENSORFLOW, given=json.dumps(request))
     onnx_side = json.loads(answer.stdout)
     answers = {
         str(options): (

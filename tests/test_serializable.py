@@ -2,13 +2,12 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from fresh_process import python
 
 from keras_transformer import (
     Perplexity,
@@ -68,9 +67,7 @@ def saved(tmp_path_factory) -> tuple[Path, np.ndarray]:
 def test_a_saved_model_loads_after_any_import(saved, tmp_path, imports: str) -> None:
     path, expected = saved
     logits = tmp_path / "logits.npy"
-    command = [sys.executable, "-c", f"{imports}\n{LOAD}", path, logits]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    python("-c", f"{imports}\n{LOAD}", path, logits)
     np.testing.assert_array_equal(np.load(logits), expected)
 
 

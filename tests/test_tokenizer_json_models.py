@@ -5,7 +5,6 @@ tiny BERT with WordPiece are trained, exported and used, in Keras, on onnxruntim
 import io
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_process import python
 from served_models import answer, open_served
 
 from keras_transformer.cli import main
@@ -168,9 +168,7 @@ assert "tokenizers" in sys.modules and "tensorflow" not in sys.modules
 sys.modules["tokenizers"] = None
 OnnxGenerator(sys.argv[1])
 """
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(artefacts["gpt"])], capture_output=True, text=True
-    )
+    result = python("-c", code, artefacts["gpt"], fails=True)
     assert "ImportError: a tokenizer.json needs the package tokenizers: install" in result.stderr
 
 

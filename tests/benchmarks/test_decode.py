@@ -1,31 +1,19 @@
 """The whole benchmark on a model that takes seconds, and its command line."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_script
 
 FIELDS = {"size", "batch", "search", "precision", "ours", "peer", "ratio"}
-
-
-def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=280,
-    )
 
 
 @pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     asked = ["--size", "mini", "--batch", "2", "--search", "greedy,beam4", "--repeats", "1"]
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
-    done = run(benchmarks / "decode.py", *asked, *places)
+    done = run_script(benchmarks / "decode.py", *asked, *places)
     assert done.returncode == 0, done.stderr
     cells = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cells"]
     assert len(cells) == 4
@@ -45,7 +33,7 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_a_small_benchmark_of_opening(benchmarks: Path, tmp_path: Path) -> None:
     work = ["--size", "mini", "--repeats", "1", "--work", str(tmp_path / "work")]
-    done = run(benchmarks / "startup.py", *work)
+    done = run_script(benchmarks / "startup.py", *work)
     assert done.returncode == 0, done.stderr
     assert "Limit for ours, 0.5 s:" in done.stdout
 
@@ -66,6 +54,6 @@ def test_a_small_benchmark_of_opening(benchmarks: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:
-    done = run(benchmarks / "decode.py", *arguments)
+    done = run_script(benchmarks / "decode.py", *arguments)
     assert done.returncode == 2
     assert message in done.stderr

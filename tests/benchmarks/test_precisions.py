@@ -1,23 +1,15 @@
 """The whole benchmark of precisions on a model that takes seconds."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_script
 
 
 @pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     asked = ["--size", "mini", "--part", "encoder,beam4", "--batch", "1,2", "--repeats", "1"]
-    done = subprocess.run(
-        [sys.executable, str(benchmarks / "precisions.py"), *asked, "--work", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=280,
-    )
+    done = run_script(benchmarks / "precisions.py", *asked, "--work", tmp_path)
     assert done.returncode == 0, done.stderr
     _, *rows = done.stdout[done.stdout.index("|---") :].splitlines()
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]

@@ -1,23 +1,11 @@
 """The load benchmark as a whole, on a model that takes seconds, and its command line."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_script
 from speed import artefacts
-
-
-def run(benchmarks: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(benchmarks / "serve.py"), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=280,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +27,7 @@ def sentences(tmp_path: Path) -> Path:
 def test_a_small_load(benchmarks: Path, artefact: Path, sentences: Path, tmp_path: Path) -> None:
     asked = ["--clients", "1,4", "--seconds", "1", "--rounds", "2"]
     files = ["--artefact", str(artefact), "--sentences", str(sentences)]
-    done = run(benchmarks, *asked, *files, "--json", str(tmp_path / "out.json"))
+    done = run_script(benchmarks / "serve.py", *asked, *files, "--json", str(tmp_path / "out.json"))
     assert done.returncode == 0, done.stderr
     alone, together = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["loads"]
     for load in (alone, together):
@@ -59,7 +47,9 @@ def test_a_small_load(benchmarks: Path, artefact: Path, sentences: Path, tmp_pat
 @pytest.mark.exhaustive
 def test_a_short_soak(benchmarks: Path, artefact: Path, sentences: Path, tmp_path: Path) -> None:
     asked = ["--clients", "4", "--soak", "4", "--pause", "0.1", "--json", str(tmp_path / "s.json")]
-    done = run(benchmarks, *asked, "--artefact", str(artefact), "--sentences", str(sentences))
+    done = run_script(
+        benchmarks / "serve.py", *asked, "--artefact", str(artefact), "--sentences", str(sentences)
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["soak"]
     assert found["requests"] > 0 and found["lost"] == found["wrong"] == 0
@@ -81,13 +71,15 @@ def test_a_short_soak(benchmarks: Path, artefact: Path, sentences: Path, tmp_pat
 def test_a_wrong_option_is_named(
     benchmarks: Path, sentences: Path, arguments: list[str], message: str
 ) -> None:
-    done = run(benchmarks, *arguments, "--artefact", "none", "--sentences", str(sentences))
+    done = run_script(
+        benchmarks / "serve.py", *arguments, "--artefact", "none", "--sentences", str(sentences)
+    )
     assert done.returncode in (1, 2)
     assert message in done.stderr
 
 
 def test_an_artefact_that_is_missing_is_named(benchmarks: Path, sentences: Path) -> None:
     files = ["--artefact", "no/such", "--sentences", str(sentences), "--clients", "1"]
-    done = run(benchmarks, *files)
+    done = run_script(benchmarks / "serve.py", *files)
     assert done.returncode == 1
     assert done.stderr == "serve.py: no directory no/such: export a model there first.\n"

@@ -2,33 +2,21 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_script
 
 FIELDS = {"size", "peer", "precision", "ours", "theirs", "ratio"}
 # Compiling takes most of a minute for each shape: the engines without compilers are run.
 ASKED = ("--size", "mini", "--precision", "float32", "--compiler", "off", "--repeats", "1")
 
 
-def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=900,
-    )
-
-
 @pytest.mark.exhaustive
 def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
     asked = [*ASKED, "--peers", "textbook", "--memory", "none", *places]
-    done = run(benchmarks / "train.py", *asked)
+    done = run_script(benchmarks / "train.py", *asked)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     (row,) = result["rows"]
@@ -56,7 +44,7 @@ def test_models_with_one_stack_are_trained_without_the_peer_that_has_none(
 ) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
     asked = ["--size", "bert-mini,gpt2-mini", *ASKED[2:], "--peers", "textbook"]
-    done = run(benchmarks / "train.py", *asked, "--memory", "none", *places)
+    done = run_script(benchmarks / "train.py", *asked, "--memory", "none", *places)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert [group["size"] for group in result["groups"]] == ["bert-mini", "gpt2-mini"]
@@ -73,7 +61,7 @@ def test_further_peers(benchmarks: Path, tmp_path: Path, peer: str, size: str) -
     pytest.importorskip(PACKAGES[peer])
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
     asked = ["--size", size, *ASKED[2:], "--peers", peer]
-    done = run(benchmarks / "train.py", *asked, "--memory", "none", *places)
+    done = run_script(benchmarks / "train.py", *asked, "--memory", "none", *places)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     assert row["peer"] == peer
@@ -83,7 +71,7 @@ def test_further_peers(benchmarks: Path, tmp_path: Path, peer: str, size: str) -
 def test_a_peer_that_is_not_installed_is_named(benchmarks: Path, peer: str) -> None:
     if importlib.util.find_spec(PACKAGES[peer]) is not None:
         pytest.skip(f"{PACKAGES[peer]} is installed")
-    done = run(benchmarks / "train.py", *ASKED, "--peers", peer)
+    done = run_script(benchmarks / "train.py", *ASKED, "--peers", peer)
     assert done.returncode == 1
     assert f"pip install {PACKAGES[peer].replace('_', '-')}" in done.stderr
 
@@ -102,6 +90,6 @@ def test_a_peer_that_is_not_installed_is_named(benchmarks: Path, peer: str) -> N
     ],
 )
 def test_a_wrong_option_is_named(benchmarks: Path, arguments: list[str], message: str) -> None:
-    done = run(benchmarks / "train.py", *arguments)
+    done = run_script(benchmarks / "train.py", *arguments)
     assert done.returncode == 2
     assert message in done.stderr

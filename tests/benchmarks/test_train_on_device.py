@@ -3,36 +3,25 @@
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh_process import run_script
 from training import device
 from training.batches import Batch
-
-
-def run(script: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
-        timeout=900,
-    )
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
 def test_a_small_benchmark_without_tensorflow(benchmarks: Path, tmp_path: Path) -> None:
     script, work = benchmarks / "train_on_device.py", ["--work", str(tmp_path), "--size", "mini"]
-    missing = run(script, *work)
+    missing = run_script(script, *work)
     assert missing.returncode == 1
     assert "has no batches for mini: make them with --make" in missing.stderr
-    made = run(script, "--make", *work)
+    made = run_script(script, "--make", *work)
     assert made.returncode == 0, made.stderr
 
     names = ["ours", "pytorch-eager"] if importlib.util.find_spec("torch") else ["ours"]
@@ -41,7 +30,7 @@ def test_a_small_benchmark_without_tensorflow(benchmarks: Path, tmp_path: Path) 
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     asked = ["--engines", ",".join(names), "--precision", "mixed_bfloat16", "--repeats", "1"]
     places = ["--json", str(tmp_path / "out.json")]
-    done = run(script, *work, *asked, *places, PYTHONPATH=path, JAX_PLATFORMS="cpu")
+    done = run_script(script, *work, *asked, *places, PYTHONPATH=path, JAX_PLATFORMS="cpu")
     assert done.returncode == 0, done.stderr
     (group,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["groups"]
     assert list(group["engines"]) == names

@@ -1,11 +1,9 @@
 """What no model or corpus can mend is told before TensorFlow is loaded, which takes seconds."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.config import TransformerConfig
 
@@ -62,15 +60,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
         (directory / name).mkdir()
         (directory / name / "config.json").write_text(config)
     (directory / "run" / "model.keras").touch()
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(list(REFUSED)),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": ""},  # It would hide Matplotlib.
-    )
+    # A path would hide Matplotlib.
+    done = python("-c", PROGRAM, given=json.dumps([*REFUSED]), folder=directory, PYTHONPATH="")
     return dict(zip(REFUSED, json.loads(done.stdout), strict=True))
 
 

@@ -1,10 +1,10 @@
 """The command itself: help, unknown commands, errors in one line, exit codes."""
 
-import os
 import subprocess
 import sys
 
 import pytest
+from fresh_process import python
 
 from keras_transformer import cli
 
@@ -125,13 +125,8 @@ def test_closed_output_is_refused_before_any_work(tmp_path, closed: str) -> None
 def test_without_jsonargparse_the_extra_is_named(tmp_path) -> None:
     blocked = tmp_path / "jsonargparse.py"
     blocked.write_text("raise ModuleNotFoundError('blocked', name='jsonargparse')\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "keras_transformer.cli", "translate", "exported"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        check=False,
-    )
+    command = ["-m", "keras_transformer.cli", "translate", "exported"]
+    done = python(*command, fails=True, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert 'pip install "keras-seq2seq-transformer[cli]"' in done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,12 +1,10 @@
 """examples/pretrain_and_finetune.py and examples/generate.py: minutes of work, here in small."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALL = ("--sentences", "4000", "--epochs", "1")
@@ -14,14 +12,7 @@ SMALL = ("--sentences", "4000", "--epochs", "1")
 
 def run(name: str, *arguments: str) -> list[str]:
     """Runs an example and returns the lines that it prints."""
-    result = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *SMALL, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=600,
-    )
-    assert result.returncode == 0, result.stderr
+    result = python(EXAMPLES / name, *SMALL, *arguments, TF_CPP_MIN_LOG_LEVEL="3")
     return result.stdout.splitlines()
 
 

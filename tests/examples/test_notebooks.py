@@ -1,12 +1,10 @@
 """examples/notebooks: every cell runs, its numbers hold, and no picture stays open."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "notebooks"
@@ -41,15 +39,9 @@ def cells(path: Path) -> list[tuple[str, str]]:
     ],
 )
 def test_every_cell_of_every_notebook_runs(paths: list[Path]) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", RUN_ALL, *map(str, paths)],
-        capture_output=True,
-        text=True,
-        # An empty path hides no Matplotlib.
-        env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=900,
-    )
-    assert result.returncode == 0, result.stderr
+    # An empty path hides no Matplotlib.
+    environment = {"MPLBACKEND": "agg", "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    result = python("-c", RUN_ALL, *paths, **environment)
     assert result.stdout.count("ran ") == len(paths)
 
 

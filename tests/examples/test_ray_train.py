@@ -2,12 +2,10 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.training.run.loss_record import read_losses
 
@@ -26,16 +24,10 @@ TRAIN = [
 
 @pytest.mark.exhaustive
 def test_two_workers_of_a_local_cluster_train(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, str(SCRIPT), "--workers", "2", "--restarts", "0", "--", *TRAIN],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        # Ray would run its workers at the lowest priority.
-        env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": "", "RAY_worker_niceness": "0"},
-        timeout=600,
-    )
-    assert result.returncode == 0, result.stderr[-4000:]
+    # Ray would run its workers at the lowest priority.
+    environment = {"HOME": str(tmp_path), "PYTHONPATH": "", "RAY_worker_niceness": "0"}
+    command = [SCRIPT, "--workers", "2", "--restarts", "0", "--", *TRAIN]
+    result = python(*command, folder=tmp_path, **environment)
     last = result.stdout.splitlines()[-1]
     assert last.startswith("step 6, loss ") and "val_loss" in last
     run = tmp_path / "run"

@@ -1,12 +1,10 @@
 """A layer called with recomputation against the same layer called plainly."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from fresh_process import python
 
 from keras_transformer.config import BlockOptions, TransformerConfig
 from keras_transformer.layers import EncoderBlock
@@ -93,9 +91,7 @@ for recompute in (True, False):
 
 @pytest.mark.exhaustive  # Gradients of both are compared below.
 def test_a_recomputing_transformer_takes_less_memory() -> None:
-    printed = subprocess.run(
-        [sys.executable, "-c", _GROWTH], capture_output=True, text=True, check=True
-    )
+    printed = python("-c", _GROWTH)
     recomputing, more_without = map(int, printed.stdout.split())
     # The peak of the second step stands on that of the first: nothing, if nothing is saved.
     assert recomputing < 0.5 * (recomputing + more_without)

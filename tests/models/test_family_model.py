@@ -1,7 +1,5 @@
 """Quantized models of every family: they are saved and loaded with the same outputs."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from fresh_process import python
 
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
@@ -57,10 +56,7 @@ def test_a_quantized_model_is_loaded_in_another_process(
         paths.append(str(tmp_path / f"{place}.keras"))
         model.save(paths[-1])
         np.savez(paths[-1] + ".npz", outputs=outputs, **{n: np.array(v) for n, v in inputs.items()})
-    done = subprocess.run(
-        [sys.executable, "-c", RELOAD, *paths], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    python("-c", RELOAD, *paths)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """The model and its training step on Keras's JAX backend, where TensorFlow cannot be imported."""
 
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh_process import python
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
@@ -117,21 +115,14 @@ def on_jax(
     directory: Path = tmp_path_factory.mktemp("jax")
     weights = {f"weight_{index}": value for index, value in enumerate(model.get_weights())}
     np.savez(directory / "given.npz", config=model.config.to_json(), **batch, **weights)
-    result = subprocess.run(
-        [sys.executable, "-c", ON_JAX, str(directory / "given.npz"), str(directory / "found.npz")],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": "jax",
-            "JAX_PLATFORMS": "cpu",
-            "PYTHONPATH": "",  # It would hide JAX.
-            # Optimizing takes longer than these few updates do.
-            "XLA_FLAGS": QUICK_TO_COMPILE,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    python(
+        *("-c", ON_JAX, directory / "given.npz", directory / "found.npz"),
+        KERAS_BACKEND="jax",
+        JAX_PLATFORMS="cpu",
+        PYTHONPATH="",  # It would hide JAX.
+        # Optimizing takes longer than these few updates do.
+        XLA_FLAGS=QUICK_TO_COMPILE,
     )
-    assert result.returncode == 0, result.stderr[-3000:]
     with np.load(directory / "found.npz") as found:
         return dict(found)
 

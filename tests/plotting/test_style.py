@@ -1,13 +1,12 @@
 """Pictures as files: valid, whole, the same each time, and refused where the name is wrong."""
 
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import matplotlib
 import matplotlib.image
 import pytest
+from fresh_process import python
 from matplotlib.figure import Figure
 
 from keras_transformer.plotting.style import new_figure, save_picture, styled
@@ -82,8 +81,6 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         "util.find_spec = lambda name: None\n"
         "import keras_transformer.plotting"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = python("-c", program, fails=True)
     assert done.returncode == 1
     assert 'pip install "keras-seq2seq-transformer[plot]"' in done.stderr

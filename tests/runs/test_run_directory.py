@@ -1,11 +1,10 @@
 """The run directory: what it writes it reads, and its files are whole or absent."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
@@ -177,9 +176,7 @@ def test_a_config_of_other_types_is_named(run: RunDirectory, values: dict) -> No
 
 def test_a_runs_files_are_named_without_loading_keras() -> None:
     command = "import sys, keras_transformer.runs.run_directory; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", command], capture_output=True, text=True, check=True
-    )
+    result = python("-c", command)
     assert not {"keras", "tensorflow"} & set(result.stdout.split())
 
 

@@ -1,13 +1,11 @@
 """OnnxTranslator: what only an artefact has: threads, memory, and a life without TensorFlow. What
 it shares with the Keras side is in tests/translation."""
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import onnxruntime
 import pytest
+from fresh_process import python
 
 from keras_transformer.export import OnnxTranslator
 
@@ -74,13 +72,7 @@ def test_it_runs_where_only_numpy_onnxruntime_and_sentencepiece_are(
     exported: Any, translator: OnnxTranslator
 ) -> None:
     text = "the red dog runs to the house"
-    result = subprocess.run(
-        [sys.executable, "-c", ALONE, str(exported.path), text],
-        capture_output=True,
-        text=True,
-        env=dict(os.environ),
-    )
-    assert result.returncode == 0, result.stderr
+    result = python("-c", ALONE, exported.path, text)
     assert result.stdout == translator.translate([text], beam_size=4, max_length=20)[0] + "\n"
 
 

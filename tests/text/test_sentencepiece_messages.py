@@ -1,9 +1,9 @@
 """SentencePiece's messages: the constants are its own, and what only splits texts loads none."""
 
-import subprocess
-import sys
 from importlib import import_module
 from typing import Any
+
+from fresh_process import python
 
 from keras_transformer.text import sentencepiece_messages
 from keras_transformer.text.sentencepiece_messages import read_message, write_message
@@ -45,6 +45,5 @@ def test_a_message_is_written_as_it_was_read(tokenizer: Tokenizer) -> None:
 def test_splitting_texts_loads_no_messages(tmp_path: Any) -> None:
     path = tmp_path / "tokenizer.model"
     train_tokenizer(["a small house", "a red house"] * 5, 16).save(path)
-    command = [sys.executable, "-c", SPLITTING, str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = python("-c", SPLITTING, path)
     assert "sentencepiece.sentencepiece_model_pb2" not in result.stdout.split()

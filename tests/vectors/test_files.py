@@ -2,12 +2,11 @@
 
 import gzip
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_process import python
 from gensim.models import FastText
 from gensim.models.fasttext import save_facebook_model
 
@@ -121,5 +120,5 @@ def test_without_gensim_the_error_says_what_to_install(tmp_path: Path) -> None:
         f"try:\n    VectorFile.open(Path({str(path)!r}))\n"
         "except ImportError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert 'install it with `pip install "keras-seq2seq-transformer[vectors]"`' in done.stdout

@@ -2,25 +2,13 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from encode import parse
+from fresh_process import run_script
 
 PEERS = "CTranslate2,onnxruntime" if importlib.util.find_spec("sympy") else "CTranslate2"
-
-
-def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=280,
-    )
 
 
 @pytest.mark.exhaustive
@@ -31,7 +19,7 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     asked = ["--size", "mini", "--batch", "2", "--length", "5,16", "--repeats", "1"]
     asked += ["--peers", PEERS, "--sentences", str(tmp_path / "real.txt"), "--most-sentences", "5"]
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
-    done = run(benchmarks / "encode.py", *asked, *places)
+    done = run_script(benchmarks / "encode.py", *asked, *places)
     assert done.returncode == 0, done.stderr
     cells = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cells"]
     assert [(cell["precision"], cell["length"]) for cell in cells] == [

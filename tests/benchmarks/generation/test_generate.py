@@ -1,23 +1,11 @@
 """The whole benchmark of decoders on a model that takes seconds, and its command line."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_script
 from generate import main, parse
-
-
-def run(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=280,
-    )
 
 
 @pytest.mark.exhaustive
@@ -26,7 +14,7 @@ def test_a_small_benchmark(benchmarks: Path, tmp_path: Path) -> None:
     places = ["--json", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
     searches = ("greedy", "sampled", "beam4")
     asked += ["--search", ",".join(searches)]
-    done = run(benchmarks / "generate.py", *asked, "--repeats", "1", *places)
+    done = run_script(benchmarks / "generate.py", *asked, "--repeats", "1", *places)
     assert done.returncode == 0, done.stderr
     cells = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cells"]
     assert [(cell["precision"], cell["search"]) for cell in cells] == [

@@ -1,14 +1,12 @@
 """`keras-transformer plot`: each kind of picture from the command line, and its errors."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib.image
 import pytest
 from few_updates import without_graphs
+from fresh_process import python
 
 from keras_transformer.cli.commands.plot import KINDS, build_parser
 
@@ -240,11 +238,5 @@ def test_curves_need_no_tensorflow(run: Path, tmp_path: Path) -> None:
         "print(code, 'tensorflow' in sys.modules)"
     )
     given = [str(run), "--output", str(tmp_path / "a.png")]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *given],
-        env={**os.environ, "PYTHONPATH": ""},  # It would hide Matplotlib.
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", program, *given, PYTHONPATH="")  # It would hide Matplotlib.
     assert done.stdout.splitlines()[-1] == "0 False"

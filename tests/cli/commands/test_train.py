@@ -1,13 +1,12 @@
 """`train`: flags become a corpus, a model's fields and training options."""
 
 import dataclasses
-import subprocess
-import sys
 import types
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.cli import keras_side
 from keras_transformer.cli.commands import train
@@ -441,9 +440,7 @@ def test_a_missing_prepared_corpus_is_told_before_tensorflow_is_loaded(tmp_path)
         "code = main(['train', '--data', 'prepared', '--prepared', 'no', '--output', 'r'])\n"
         "sys.exit(code + 2 * ('tensorflow' in sys.modules))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = python("-c", program, fails=True, folder=tmp_path)
     assert done.returncode == 1 and "no/manifest.json is missing" in done.stderr
 
 

@@ -1,10 +1,9 @@
 """Pairs and Corpus: what they hold and what they refuse."""
 
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.data.sources.corpus import Corpus, Pairs
 
@@ -80,5 +79,4 @@ def test_the_demo_corpus_needs_no_tensorflow():
         "import sys; from keras_transformer.data.sources import corpus, demo; "
         "print([name for name in ('tensorflow', 'keras', 'numpy') if name in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout.strip() == "[]", result.stderr
+    assert python("-c", code).stdout.strip() == "[]"

@@ -2,15 +2,13 @@
 
 import gzip
 import hashlib
-import os
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
 from importlib.resources import files
 
 import pytest
+from fresh_process import python
 
 from keras_transformer.data.sources.demo import FILE, LARGEST, SMALLEST, demo_corpus
 
@@ -85,13 +83,7 @@ def test_the_same_seed_gives_the_same_corpus_under_any_hash_seed(corpus):
     lines = sentences(corpus, "source") + sentences(corpus, "target")
     digests = {hashlib.sha256("\n".join(lines).encode()).hexdigest()}
     for hash_seed in ("0", "4711"):
-        result = subprocess.run(
-            [sys.executable, "-c", DIGEST_CODE],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        result = python("-c", DIGEST_CODE, PYTHONHASHSEED=hash_seed)
         digests.add(result.stdout.strip())
     assert len(digests) == 1
 

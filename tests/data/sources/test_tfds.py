@@ -1,11 +1,9 @@
 """load_tfds through the real tfds.load, on a set stored on disk; nothing here needs a network."""
 
-import subprocess
-import sys
-
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
+from fresh_process import python
 
 from keras_transformer.data.sources.tfds import load_tfds
 
@@ -128,5 +126,5 @@ def test_without_tfds_the_error_tells_what_to_install():
         "try: load_tfds('a')\n"
         "except ImportError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert 'pip install "keras-seq2seq-transformer[tfds]"' in done.stdout

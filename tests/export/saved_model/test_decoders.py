@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+from saved_models import (
+    answered_warmup,
+    description_of,
+    flat,
+    operators_of,
+    read_graph,
+    read_signatures,
+)
 
 from keras_transformer.artefact.search_signatures import (
     AnswerSizes,
@@ -27,7 +34,6 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 PROMPTS = ["the red", "", "hello ", "a small house stands by the river and the birds are blue"]
 LONG = "the red dog runs to the house and we see three birds by the river of a small book"
-DTYPES = {7: "string", 3: "int32", 1: "float32", 10: "bool"}
 LEARNED = {"max_positions": 20}
 MODERN = {
     "positions": "none",
@@ -236,46 +242,15 @@ def test_a_c_program_continues_ids(
         assert [int(token) for token in line.split()][: len(best.ids)] == best.ids
 
 
-def read_graph(path: Path) -> Any:
-    saved = saved_model_pb2.SavedModel()
-    saved.ParseFromString((path / "saved_model.pb").read_bytes())
-    [meta] = saved.meta_graphs
-    return meta
-
-
-def tensors(infos: Any) -> dict[str, Any]:
-    return {
-        name: (
-            DTYPES[info.dtype],
-            tuple(None if dim.size == -1 else dim.size for dim in info.tensor_shape.dim),
-        )
-        for name, info in infos.items()
-    }
-
-
 @pytest.mark.parametrize("kind", ["text", "ids"])
 def test_the_signatures_are_as_declared(serve_decoder: Callable[..., Any], kind: str) -> None:
     served = serve_decoder(kind)
-    found = {
-        name: (tensors(one.inputs), tensors(one.outputs))
-        for name, one in read_graph(served.path).signature_def.items()
-        if name != "__saved_model_init_op"
-    }
     sizes = AnswerSizes(
         num_hypotheses=served.search.get("num_hypotheses", 1),
         max_length=served.search["max_length"],
     )
     declared = {"text": generator_text_signatures, "ids": generator_id_signatures}[kind](sizes)
-    assert found == {
-        name: tuple(
-            {spec.name: (spec.dtype, spec.shape) for spec in side}
-            for side in (one.inputs, one.outputs)
-        )
-        for name, one in declared.items()
-    }
-    for one in declared.values():
-        assert one.description
-        assert all(spec.description for spec in (*one.inputs, *one.outputs))
+    assert read_signatures(served.path) == flat(declared)
 
 
 @pytest.mark.parametrize("kind", ["text", "ids"])
@@ -287,8 +262,7 @@ def test_the_graph_holds_the_decode_step_once_and_what_every_server_runs(
     softmaxes = [
         sum(node.op == "Softmax" for node in one.node_def) for one in graph.library.function
     ]
-    every = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
-    operators = [node.op for node in every]
+    operators = operators_of(served.path)
     assert not [one for one in operators if one.startswith("Xla") or "PyFunc" in one]
     assert operators.count("VarHandleOp") == len(served.model.weights)
     # The decoder is there again for `score`, which reads whole texts at once, and for prompts, but
@@ -300,19 +274,11 @@ def test_the_graph_holds_the_decode_step_once_and_what_every_server_runs(
 
 
 def test_the_description_and_the_warm_up_fit(serve_decoder: Callable[..., Any]) -> None:
-    logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2", reason="[grpc]")
     served = serve_decoder("text")
-    described = json.loads((served.path / "assets.extra" / "export.json").read_text())
+    described = description_of(served.path)
     assert described["config"] == json.loads(served.model.config.to_json())
     assert (described["search"]["beam_size"], described["max_source_length"]) == (2, 16)
-    path = served.path / "assets.extra" / "tf_serving_warmup_requests"
-    asked = set()
-    for record in tf.compat.v1.io.tf_record_iterator(str(path)):
-        request = logs.PredictionLog.FromString(record).predict_log.request
-        inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
-        found = served.run(request.model_spec.signature_name, **inputs)
-        assert {len(value) for value in found.values()} == {3}
-        asked.add(request.model_spec.signature_name)
+    asked = {spec.signature_name for spec, _ in answered_warmup(served.path, served.run)}
     names = {"generate", "generate_n_best", "generate_with_options", "score", "generate_ids"}
     assert asked == {"serving_default", *names}
 

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from saved_models import answered_warmup
 
 from keras_transformer.artefact.signatures import LOWEST
 from keras_transformer.export import export_saved_model
@@ -77,19 +78,11 @@ def test_the_description_says_what_a_server_must_have(text_served: Any, ids_serv
 
 @pytest.mark.parametrize("name", some(["text_served", "ids_served"], "text_served"))
 def test_warmup_requests_run(request: pytest.FixtureRequest, name: str) -> None:
-    logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2", reason="[grpc]")
     served = request.getfixturevalue(name)
-    path = served.path / "assets.extra" / "tf_serving_warmup_requests"
-    signatures = set()
-    for record in tf.compat.v1.io.tf_record_iterator(str(path)):
-        asked = logs.PredictionLog.FromString(record).predict_log.request
-        assert asked.model_spec.name == served.path.parent.name
-        signatures.add(asked.model_spec.signature_name)
-        inputs = {key: tf.make_ndarray(value) for key, value in asked.inputs.items()}
-        found = served.run(asked.model_spec.signature_name, **inputs)
-        assert {len(value) for value in found.values()} == {3}
+    asked = [spec for spec, _ in answered_warmup(served.path, served.run)]
+    assert {spec.name for spec in asked} == {served.path.parent.name}
     names = {"translate_n_best", "score", "encode", "translate_ids", "translate_with_options"}
-    assert signatures == {*names, "serving_default"}
+    assert {spec.signature_name for spec in asked} == {*names, "serving_default"}
 
 
 def test_without_the_protos_no_warmup_is_written(

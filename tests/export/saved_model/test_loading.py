@@ -1,32 +1,17 @@
 """A SavedModel loads as servers load it: without Python, without our package, and in XLA."""
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+from fresh_process import python
+from saved_models import operators_of, read_graph
 
 from tools.covering import some
 
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
-
-
-def read_graph(path: Path) -> Any:
-    saved = saved_model_pb2.SavedModel()
-    saved.ParseFromString((path / "saved_model.pb").read_bytes())
-    [meta] = saved.meta_graphs
-    return meta
-
-
-def operators_of(path: Path) -> list[str]:
-    graph = read_graph(path).graph_def
-    functions = (node for one in graph.library.function for node in one.node_def)
-    return [node.op for node in (*graph.node, *functions)]
 
 
 def test_a_c_program_translates_text(
@@ -85,10 +70,7 @@ def test_ids_need_tensorflow_only_and_text_tensorflow_text(
     """In a process that knows nothing of ours."""
     ids = [[5, 6, 7, 8], [9, 10, 0, 0]]
     given = ([ids, texts], str(ids_served.path), str(text_served.path))
-    done = subprocess.run(
-        [sys.executable, "-c", FRESH, repr(given)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = python("-c", FRESH, repr(given))
     found, known = eval(done.stdout.splitlines()[-1])
     assert found == [
         ids_served.run("serving_default", source_ids=ids)["ids"].tolist(),

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tensorflow.core.protobuf import saved_model_pb2
+from saved_models import flat, read_signatures
 
 from keras_transformer.artefact.search_signatures import (
     AnswerSizes,
@@ -11,42 +11,6 @@ from keras_transformer.artefact.search_signatures import (
     server_signatures,
     text_signatures,
 )
-from keras_transformer.artefact.signatures import Signature, TensorSpec
-
-DTYPES = {7: "string", 3: "int32", 1: "float32", 10: "bool"}
-
-
-def read_signatures(served: Any) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Inputs and outputs of each signature of a file: dtype and shape by name."""
-    saved = saved_model_pb2.SavedModel()
-    saved.ParseFromString((served.path / "saved_model.pb").read_bytes())
-    [graph] = saved.meta_graphs
-    return {
-        name: (read_tensors(one.inputs), read_tensors(one.outputs))
-        for name, one in graph.signature_def.items()
-        if name != "__saved_model_init_op"
-    }
-
-
-def read_tensors(infos: Any) -> dict[str, tuple[str, tuple[int | None, ...]]]:
-    return {
-        name: (
-            DTYPES[info.dtype],
-            tuple(None if dim.size == -1 else dim.size for dim in info.tensor_shape.dim),
-        )
-        for name, info in infos.items()
-    }
-
-
-def declared_tensors(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
-    return {spec.name: (spec.dtype, spec.shape) for spec in specs}
-
-
-def flat(signatures: dict[str, Signature]) -> dict[str, Any]:
-    return {
-        name: (declared_tensors(one.inputs), declared_tensors(one.outputs))
-        for name, one in signatures.items()
-    }
 
 
 def sizes_of(served: Any, *, has_min_score: bool) -> AnswerSizes:
@@ -60,12 +24,12 @@ def sizes_of(served: Any, *, has_min_score: bool) -> AnswerSizes:
 
 def test_signatures_of_text_are_as_declared(served: Any) -> None:
     sizes = sizes_of(served, has_min_score=False)
-    assert read_signatures(served) == flat(text_signatures(sizes))
+    assert read_signatures(served.path) == flat(text_signatures(sizes))
 
 
 def test_signatures_of_ids_are_as_declared(ids_served: Any) -> None:
     sizes = sizes_of(ids_served, has_min_score=False)
-    assert read_signatures(ids_served) == flat(id_signatures(sizes))
+    assert read_signatures(ids_served.path) == flat(id_signatures(sizes))
 
 
 @pytest.mark.parametrize("has_min_score", [False, True])

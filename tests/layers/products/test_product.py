@@ -1,8 +1,6 @@
 """Products by matrices: the same whichever operator multiplies, and rounded only if told to."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from fresh_process import python
 
 from keras_transformer.layers.products import product as products
 from keras_transformer.layers.products.product import product
@@ -41,8 +40,7 @@ print(json.dumps([rounds, error, losses[0], losses[-1]]))
 
 
 def rounding(when: str) -> list[Any]:
-    command = [sys.executable, "-c", _ROUNDING, when]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return json.loads(python("-c", _ROUNDING, when).stdout)
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "for rounding"])

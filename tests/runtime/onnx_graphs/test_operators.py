@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 import onnxruntime
 import pytest
+from fresh_process import python
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest, OnnxTranslator, export_onnx
@@ -72,9 +73,7 @@ def test_the_command_line_says_so_in_one_line(exported_native: Any, tmp_path: Pa
         "operators._NAME = '_absent'; from keras_transformer.cli import main; "
         f"sys.exit(main(['translate', {str(exported_native.path)!r}]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], input="hello\n", capture_output=True, text=True
-    )
+    done = python("-c", program, fails=True, given="hello\n")
     assert done.returncode == 1
     assert "they are not here" in done.stderr
     assert "Traceback" not in done.stderr

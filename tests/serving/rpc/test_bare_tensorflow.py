@@ -1,7 +1,8 @@
 """TensorFlow's messages are loaded without it, and are its own when it is loaded later."""
 
-import subprocess
 import sys
+
+from fresh_process import python
 
 from keras_transformer.serving.rpc.bare_tensorflow import bare_tensorflow
 
@@ -24,8 +25,7 @@ assert int(tf.constant(1) + 1) == 2
 
 
 def test_the_grpc_side_loads_no_tensorflow_and_gets_along_with_it_later() -> None:
-    result = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    python("-c", SCRIPT)
 
 
 def test_a_tensorflow_that_is_loaded_stays() -> None:

@@ -1,9 +1,9 @@
 """Freed memory: it is used again without asking the system, in the main thread and in others."""
 
-import subprocess
 import sys
 
 import pytest
+from fresh_process import python
 
 # Prints how many pages the system handed out for blocks that took each other's place.
 _PAGES = """
@@ -27,8 +27,7 @@ with ThreadPoolExecutor(1) as pool:
 
 
 def pages(*arguments: str) -> int:
-    command = [sys.executable, "-c", _PAGES, *arguments]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return int(python("-c", _PAGES, *arguments).stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other C libraries have other settings")

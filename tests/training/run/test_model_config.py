@@ -1,9 +1,7 @@
 """The config of a run's model: the preset, what replaces its fields, and what does not fit."""
 
-import subprocess
-import sys
-
 import pytest
+from fresh_process import python
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.training.run.model_config import model_config
@@ -42,7 +40,5 @@ def test_an_activation_that_keras_lacks_is_told_before_the_vocabulary_is_trained
 
 def test_keras_is_not_loaded() -> None:
     command = "import sys, keras_transformer.training.run.model_config; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", command], capture_output=True, text=True, check=True
-    )
+    result = python("-c", command)
     assert not {"keras", "tensorflow"} & set(result.stdout.split())

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+from saved_models import (
+    answered_warmup,
+    description_of,
+    flat,
+    operators_of,
+    read_signatures,
+)
 
 from keras_transformer.artefact.encoder_signatures import (
     EncoderSizes,
@@ -18,7 +24,6 @@ from keras_transformer.artefact.encoder_signatures import (
 from keras_transformer.export import export_saved_model
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
-DTYPES = {7: "string", 3: "int32", 1: "float32", 10: "bool"}
 KINDS = [
     (None, "text", {"embed", "encode", "pool", "embed_ids"}),
     (
@@ -46,33 +51,12 @@ KINDS = [
 ]
 
 
-def read_graph(path: Path) -> Any:
-    saved = saved_model_pb2.SavedModel()
-    saved.ParseFromString((path / "saved_model.pb").read_bytes())
-    [meta] = saved.meta_graphs
-    return meta
-
-
-def tensors(infos: Any) -> dict[str, Any]:
-    return {
-        name: (
-            DTYPES[info.dtype],
-            tuple(None if dim.size == -1 else dim.size for dim in info.tensor_shape.dim),
-        )
-        for name, info in infos.items()
-    }
-
-
 @pytest.mark.parametrize(("head", "kind", "names"), KINDS)
 def test_the_signatures_are_as_declared(
     serve_encoder: Callable[..., Any], head: Any, kind: str, names: set[str]
 ) -> None:
     served = serve_encoder(head, kind)
-    found = {
-        name: (tensors(one.inputs), tensors(one.outputs))
-        for name, one in read_graph(served.path).signature_def.items()
-        if name != "__saved_model_init_op"
-    }
+    found = read_signatures(served.path)
     config = served.model.config
     sizes = EncoderSizes(
         head=head,
@@ -84,16 +68,7 @@ def test_the_signatures_are_as_declared(
     )
     declared = {"text": encoder_text_signatures, "ids": encoder_id_signatures}[kind](sizes)
     assert set(found) == {*names, "serving_default"}
-    assert found == {
-        name: tuple(
-            {spec.name: (spec.dtype, spec.shape) for spec in side}
-            for side in (one.inputs, one.outputs)
-        )
-        for name, one in declared.items()
-    }
-    for one in declared.values():
-        assert one.description
-        assert all(spec.description for spec in (*one.inputs, *one.outputs))
+    assert found == flat(declared)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +94,10 @@ def test_without_a_mask_in_the_vocabulary_nothing_is_filled_in(
     tokenizer = train_tokenizer(texts, 60, "bpe")
     model = make_encoder(head, special_ids=tokenizer.special_ids)
     path = export_saved_model(model, tmp_path, tokenizer=tokenizer, signatures=kind)
-    found = read_graph(path).signature_def
-    assert set(found) - {"__saved_model_init_op"} == {*names, "serving_default"}
-    assert set(found["serving_default"].outputs) == {"vector"}
-    assert "num_hypotheses" not in json.loads((path / "assets.extra/export.json").read_text())
+    found = read_signatures(path)
+    assert set(found) == {*names, "serving_default"}
+    assert set(found["serving_default"][1]) == {"vector"}
+    assert "num_hypotheses" not in description_of(path)
 
 
 @pytest.mark.parametrize("kind", ["text", "ids"])
@@ -130,9 +105,7 @@ def test_the_graph_holds_the_encoder_once_and_what_every_server_runs(
     serve_encoder: Callable[..., Any], kind: str
 ) -> None:
     served = serve_encoder("masked_lm", kind)
-    graph = read_graph(served.path).graph_def
-    every = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
-    operators = [node.op for node in every]
+    operators = operators_of(served.path)
     assert operators.count("VarHandleOp") == len(served.model.weights)
     assert operators.count("Softmax") == served.model.config.num_layers
     sentencepiece = {name for name in operators if not hasattr(tf.raw_ops, name)}
@@ -140,23 +113,16 @@ def test_the_graph_holds_the_encoder_once_and_what_every_server_runs(
 
 
 def test_the_description_and_the_warm_up_fit(serve_encoder: Callable[..., Any]) -> None:
-    logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2", reason="[grpc]")
     served = serve_encoder("masked_lm")
-    described = json.loads((served.path / "assets.extra" / "export.json").read_text())
+    described = description_of(served.path)
     assert described["config"] == json.loads(served.model.config.to_json())
     assert (described["num_hypotheses"], described["max_source_length"]) == (5, 14)
     assert "search" not in described
-    path = served.path / "assets.extra" / "tf_serving_warmup_requests"
-    asked = set()
-    for record in tf.compat.v1.io.tf_record_iterator(str(path)):
-        request = logs.PredictionLog.FromString(record).predict_log.request
-        inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
-        found = served.run(request.model_spec.signature_name, **inputs)
-        assert {len(value) for value in found.values()} == {3}
-        asked.add(request.model_spec.signature_name)
-        if "fill_mask" == request.model_spec.signature_name:
-            assert all(b"<mask>" in text for text in inputs["text"])
-    assert asked == {"serving_default", "fill_mask", "embed", "encode", "fill_mask_ids"}
+    asked = {
+        spec.signature_name: inputs for spec, inputs in answered_warmup(served.path, served.run)
+    }
+    assert all(b"<mask>" in text for text in asked["fill_mask"]["text"])
+    assert set(asked) == {"serving_default", "fill_mask", "embed", "encode", "fill_mask_ids"}
 
 
 @pytest.mark.parametrize(
