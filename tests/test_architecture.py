@@ -80,6 +80,7 @@ SHARED = {
     "keras_transformer.path_kinds",
     "keras_transformer.text.layout",
     "keras_transformer.text.letterless",
+    "keras_transformer.text.passage",
     "keras_transformer.text.sentences",
     "keras_transformer.text.subwords.accelerators",
     "keras_transformer.text.subwords.attributes",

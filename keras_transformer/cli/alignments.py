@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keras_transformer.search.options import Hypothesis, SearchOptions
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.translation.by_sentence import SentenceTranslator
 from keras_transformer.translation.results import join_hypotheses
 from keras_transformer.translation.translator import TextTranslator

@@ -21,7 +21,7 @@ from keras_transformer.serving.models.model_options import (
     parse_pairs,
 )
 from keras_transformer.text.letterless import Letterless
-from keras_transformer.text.sentences import LANGUAGE
+from keras_transformer.text.passage import LANGUAGE
 
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*", re.ASCII)
 _ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://([\w.-]+|\[[0-9a-f:.]+\])(:\d+)?", re.ASCII)

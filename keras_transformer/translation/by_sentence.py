@@ -18,7 +18,8 @@ from keras_transformer.search.options import Hypothesis
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.joined_lines import join_lines as joined_text
 from keras_transformer.text.letterless import Kind
-from keras_transformer.text.sentences import LANGUAGE, Passage, split_passage
+from keras_transformer.text.passage import LANGUAGE, Passage
+from keras_transformer.text.sentences import split_passage
 from keras_transformer.text.subwords.slots import Lift
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.results import join_hypotheses, spans_put_back

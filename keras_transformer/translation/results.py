@@ -16,7 +16,7 @@ from keras_transformer.search.options import (
     length_penalty,
 )
 from keras_transformer.text.letterless import without_format
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.interface import Subwords
 from keras_transformer.text.subwords.slots import AlignedPart, TokenAlignment
 from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine

@@ -23,7 +23,7 @@ from keras_transformer.search.phrases import Phrases, that_fit
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.slots import AlignedPart, Lift, Required
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.engine import TranslationEngine, tokens_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.search.stops import StopFilter, StopReason
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.translation.text_ids import TextIds
 
 

@@ -14,7 +14,7 @@ from keras_transformer.export import OnnxTranslator
 from keras_transformer.markup.required import text_lifter, with_terms
 from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.serving.errors import ServingError
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.slots import TokenAlignment
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.by_sentence import SentenceTranslator

@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from keras_transformer.data.sources.demo import demo_corpus
 from keras_transformer.markup.lifting import lift
 from keras_transformer.text.letterless import KINDS, Kind, has_letter, without_format
-from keras_transformer.text.sentences import (
-    Passage,
-    TooManyPartsError,
-    split_passage,
-    split_sentences,
-)
+from keras_transformer.text.passage import Passage
+from keras_transformer.text.sentences import TooManyPartsError, split_passage, split_sentences
 
 MULTI30K = Path(__file__).resolve().parents[3] / "shared/data/multi30k_en_de"
 

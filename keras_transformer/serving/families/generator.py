@@ -49,7 +49,7 @@ from keras_transformer.serving.models.rows import (
 )
 from keras_transformer.serving.models.served import Run
 from keras_transformer.serving.settings import ServeOptions
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 
 # Most tokens of prompts that a server keeps unless it is told otherwise.
 _PREFIX_TOKENS = 2048

@@ -32,7 +32,8 @@ from keras_transformer.serving.models.rows import (
     own_options,
     placed,
 )
-from keras_transformer.text.sentences import Passage, TooManyPartsError, UnknownLetters
+from keras_transformer.text.passage import Passage, UnknownLetters
+from keras_transformer.text.sentences import TooManyPartsError
 from keras_transformer.text.subwords.slots import Lift, Required
 from keras_transformer.translation.text_ids import TextIds
 

@@ -47,7 +47,7 @@ from keras_transformer.serving.models.served import Languages, Run, Translations
 from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import carried_kinds
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages

@@ -15,7 +15,7 @@ from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.text.sentences import Passage
+from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.slots import AlignedPart
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -17,7 +17,7 @@ from keras_transformer.serving.models.inputs import check_inputs
 from keras_transformer.serving.models.rows import Arrays, Request, follows_grammar
 from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
-from keras_transformer.text.sentences import Passage, gap_before
+from keras_transformer.text.passage import Passage, gap_before
 
 # Takes a row and what each piece of its answer is given to, until that returns False.
 Stream = Callable[[Any, Callable[[Any], bool]], None]

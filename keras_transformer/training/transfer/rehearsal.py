@@ -6,6 +6,7 @@ keeps what it knows where there is no text of that kind.
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_transformer.data.sources.corpus import Pairs
 from keras_transformer.data.sources.files import iter_lines
@@ -13,7 +14,7 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.models.files.model_file import load_model_file
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.text.piece_probabilities import piece_probabilities
+from keras_transformer.text.sentencepiece_messages import NORMAL, UNIGRAM, read_message
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.tasks.validation_translations import search_limits
 from keras_transformer.whole_files import write_text
@@ -92,6 +93,40 @@ def made_pairs(
         found = map(_one_line, translator.translate(lines, **limits))
         pairs += [pair for pair in zip(lines, found, strict=True) if _ends(*pair, *tokenizers)]
     return pairs
+
+
+def piece_probabilities(tokenizer: Tokenizer) -> npt.NDArray[np.float64]:
+    """Returns the probability of each id of a vocabulary, `(vocab_size,)`; special ids have 0.
+
+    A unigram model of SentencePiece holds them (Kudo 2018). Vocabularies of other kinds list the
+    pieces that were merged or chosen first, the frequent ones, before the others, so a piece gets
+    the inverse of its place among them (Zipf's law).
+
+    Args:
+        tokenizer: Reads the vocabulary.
+    """
+    texts = tokenizer.decode([[token] for token in range(tokenizer.vocab_size)])
+    # A byte alone is no text.
+    is_text = np.array(
+        [bool(text.strip()) and "\N{REPLACEMENT CHARACTER}" not in text for text in texts]
+    )
+    weights = _unigram_weights(tokenizer) if tokenizer.kind == "sentencepiece" else None
+    if weights is None:
+        weights = 1 / np.maximum(np.cumsum(is_text), 1)
+    weights = np.where(is_text, weights, 0)
+    return weights / weights.sum()
+
+
+def _unigram_weights(tokenizer: Tokenizer) -> npt.NDArray[np.float64] | None:
+    """Returns the probabilities in a SentencePiece model; None if it is of another kind."""
+    model = read_message(tokenizer.model)
+    if model.trainer_spec.model_type != UNIGRAM:
+        return None
+    weights = np.zeros(tokenizer.vocab_size)
+    for token, piece in enumerate(model.pieces[: tokenizer.vocab_size]):
+        if piece.type == NORMAL:
+            weights[token] = np.exp(piece.score)
+    return weights
 
 
 def _one_line(text: str) -> str:

@@ -18,8 +18,8 @@ from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabula
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.added_pieces import with_words
-from keras_transformer.text.piece_probabilities import piece_probabilities
 from keras_transformer.training.transfer.import_run import import_run
+from keras_transformer.training.transfer.rehearsal import piece_probabilities
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "translators" / "marian_tagged"
 # Of each of the first two, one side's vocabulary lacks a piece.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_transformer.text.piece_probabilities import piece_probabilities
 from keras_transformer.text.tokenizer import train_tokenizer
+from keras_transformer.training.transfer.rehearsal import piece_probabilities
 
 LINES = [
     f"{a} {b} the {c}" for a in ("red", "blue") for b in ("dog", "cat") for c in ("a", "b", "é")
