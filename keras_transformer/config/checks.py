@@ -54,11 +54,12 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {value!r}.")
 
 
-def check_declared(config: Any) -> None:
+def check_declared(config: Any, **names: str) -> None:
     """Raises unless each field that is declared as a flag or a choice, or as one or None, is one.
 
     Args:
         config: A dataclass; the types of its fields are no strings.
+        **names: What errors call a field, if not by its name.
     """
     for field in dataclasses.fields(config):
         value, kinds = getattr(config, field.name), [field.type]
@@ -66,10 +67,11 @@ def check_declared(config: Any) -> None:
             kinds = [kind for kind in get_args(field.type) if kind is not NoneType]
             if value is None:
                 continue
+        name = names.get(field.name, field.name)
         if kinds == [bool]:
-            check_flag(field.name, value)
+            check_flag(name, value)
         elif [get_origin(kind) for kind in kinds] == [Literal]:
-            check_choice(field.name, value, get_args(kinds[0]))
+            check_choice(name, value, get_args(kinds[0]))
 
 
 def check_rate(name: str, value: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import (
     check_choice,
-    check_flag,
+    check_declared,
     check_number,
     check_rate,
     check_size,
@@ -51,7 +51,7 @@ class NormConfig:
             raise ValueError(f"layer_norm_epsilon must lie between 0 and 1, got {self.epsilon}.")
         if self.place != "none":
             check_choice("norm", self.place, get_args(NormPlacement))
-        check_choice("norm_kind", self.kind, get_args(NormKind))
+        check_declared(self, kind="norm_kind")
 
     @property
     def is_of_inputs(self) -> bool:
@@ -133,18 +133,17 @@ class AttentionConfig:
                 f"({self.num_key_value_heads})."
             )
         check_rate("attention_dropout", self.dropout)
-        check_flag("use_bias", self.use_bias)
-        check_flag("attention_output_bias", self.output_bias)
-        check_flag("scale_attention", self.scale)
+        check_declared(
+            self,
+            output_bias="attention_output_bias",
+            scale="scale_attention",
+            additive="additive_attention",
+        )
         check_soft_cap("attention_soft_cap", self.soft_cap)
-        check_flag("additive_attention", self.additive)
-        check_choice("query_key_norm_over", self.query_key_norm_over, get_args(NormScope))
         if self.query_key_norm_over != "head" and self.query_key_norm is None:
             raise ValueError(
                 f"query_key_norm_over={self.query_key_norm_over!r} needs query_key_norm=True."
             )
-        check_flag("relative_sinusoids", self.relative_sinusoids)
-        check_flag("relative_segments", self.relative_segments)
         if self.additive and (self.rotary is not None or self.relative_sinusoids):
             raise ValueError(
                 "additive_attention has no products of queries and keys, which rotary_base and "
@@ -203,8 +202,7 @@ class RecurrenceConfig:
     use_bias: bool = True
 
     def __post_init__(self) -> None:
-        check_choice("recurrence", self.kind, get_args(Recurrence))
-        check_flag("use_bias", self.use_bias)
+        check_declared(self, kind="recurrence")
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars."""
@@ -237,8 +235,7 @@ class FeedForwardConfig:
         make_numbers_plain(self)
         check_size("feed_forward_dim", self.hidden_dim)
         check_rate("activation_dropout", self.dropout)
-        check_flag("gated_feed_forward", self.gated)
-        check_flag("use_bias", self.use_bias)
+        check_declared(self, gated="gated_feed_forward")
 
     def parameter_count(self, model_dim: int) -> int:
         """Returns the number of trainable scalars."""
@@ -269,7 +266,7 @@ class BlockConfig:
     def __post_init__(self) -> None:
         check_rate("dropout", self.dropout)
         check_choice("norm", self.norm.place, get_args(NormPlacement))
-        check_flag("first_norm", self.first_norm)
+        check_declared(self)
         if not self.first_norm and self.norm.place != "pre":
             raise ValueError(f"first_norm=False needs norm='pre', got norm={self.norm.place!r}.")
 
@@ -341,7 +338,7 @@ class StackConfig:
     def __post_init__(self) -> None:
         make_numbers_plain(self)
         check_size("num_layers", self.num_layers)
-        check_flag("first_norm", self.first_norm)
+        check_declared(self)
         if not self.first_norm and self.sharing is not None:
             raise ValueError(
                 "first_norm=False needs blocks of their own: block_groups must be None."

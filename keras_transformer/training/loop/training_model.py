@@ -124,7 +124,15 @@ class TrainingModel(TracedOnce, keras.Model):
         sample_weight: Tensor = None,
         training: bool = True,
     ) -> Tensor:
-        """Returns the mean loss of the batch's tokens and updates the metrics.
+        """Returns the `mean_and_weight` of the batch's loss, of which it keeps a metric."""
+        loss, weight = self.mean_and_weight(x, y, y_pred, sample_weight, training)
+        self.batch_loss.update_state(loss, sample_weight=weight)
+        return loss
+
+    def mean_and_weight(
+        self, x: Any, y: Tensor, y_pred: Tensor, sample_weight: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the mean loss of the batch's tokens and their weight, and updates the metrics.
 
         With two heads it is the sum of both means: the weights of both have the same sum in the
         whole batch (`data.objectives.next_sentence`), so that it can be computed in parts.
@@ -156,9 +164,7 @@ class TrainingModel(TracedOnce, keras.Model):
             sums, weight = self._sums(matrix, *first, training=training)
             self.next_sentence_accuracy.add_mean(sums[2] / ops.maximum(weight, 1.0), weight)
             total = 2 * (total + sums[0])
-        loss = total / count_tokens(sample_weight)
-        self.batch_loss.update_state(loss, sample_weight=ops.sum(sample_weight))
-        return loss
+        return total / count_tokens(sample_weight), ops.sum(sample_weight)
 
     def _sums(
         self,

@@ -38,15 +38,11 @@ class CrossViewModel(TrainingModel):
         for head in self.views:
             head.build((None, None, config.model_dim))
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Tensor = None,
-        y_pred: Tensor = None,
-        sample_weight: Tensor = None,
-        training: bool = True,
-    ) -> Tensor:
-        """Returns the loss of the labels and, in training, that of the views without them.
+    def mean_and_weight(
+        self, x: Any, y: Tensor, y_pred: Tensor, sample_weight: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the loss of the labels and, in training, that of the views without them, and the
+        weight of the labels.
 
         Args:
             x: The batch's inputs.
@@ -55,8 +51,9 @@ class CrossViewModel(TrainingModel):
             sample_weight: float32 as `y`, 0 where there is no label.
             training: Whether the states come from a training pass.
         """
-        loss = super().compute_loss(x, ops.maximum(y, 0), y_pred, sample_weight, training)
-        return loss + self.view_loss(x, y < 0) if training else loss
+        given = x, ops.maximum(y, 0), y_pred, sample_weight, training
+        loss, weight = super().mean_and_weight(*given)
+        return loss + self.view_loss(x, y < 0) if training else loss, weight
 
     def view_loss(self, inputs: dict[str, Tensor], is_asked: Tensor) -> Tensor:
         """Returns the sum over views of KL(p‖q): p of the model, without a gradient, q of a view.

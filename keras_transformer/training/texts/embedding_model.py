@@ -41,15 +41,10 @@ class EmbeddingTrainingModel(TrainingModel):
         vectors = self.to_states(rows, training=training)
         return ops.reshape(vectors, (-1, 2, vectors.shape[-1]))
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Tensor = None,
-        y_pred: Tensor = None,
-        sample_weight: Tensor = None,
-        training: bool = True,
-    ) -> Tensor:
-        """Returns the mean loss of the batch's pairs and updates the metrics.
+    def mean_and_weight(
+        self, x: Any, y: Tensor, y_pred: Tensor, sample_weight: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the mean loss of the batch's pairs and their number, and updates the metrics.
 
         Each pair's label is its own place in the batch, whatever `y` is; `y_pred` are the vectors,
         and `sample_weight` is float32 `(batch, 1)`.
@@ -59,10 +54,8 @@ class EmbeddingTrainingModel(TrainingModel):
         losses = cross_entropy(ops.logsumexp(logits, axis=-1), own)
         hits = ops.cast(is_best(own, ops.max(logits, axis=-1)), "float32")
         pairs = count_tokens(weights)
-        loss = ops.sum(losses * weights) / pairs
         self.accuracy.add_mean(ops.sum(hits * weights) / pairs, pairs)
-        self.batch_loss.update_state(loss, sample_weight=pairs)
-        return loss
+        return ops.sum(losses * weights) / pairs, pairs
 
 
 def in_batch_logits(vectors: Tensor, token_ids: Tensor) -> Tensor:

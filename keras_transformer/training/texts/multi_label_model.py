@@ -47,15 +47,10 @@ class MultiLabelTrainingModel(TrainingModel):
         super().__init__(transformer, label_smoothing=0.0)
         self.micro_f1 = MicroF1()
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Tensor = None,
-        y_pred: Tensor = None,
-        sample_weight: Tensor = None,
-        training: bool = True,
-    ) -> Tensor:
-        """Returns the mean loss of the batch's labels and updates the metrics.
+    def mean_and_weight(
+        self, x: Any, y: Tensor, y_pred: Tensor, sample_weight: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the mean loss of the batch's labels and their weight, and updates the metrics.
 
         `y` says whether each text has each label, int32 `(batch, labels)`; `y_pred` are the
         encoder's states `(batch, 1, width)`, and `sample_weight` is float32 `(batch, labels)`.
@@ -64,11 +59,10 @@ class MultiLabelTrainingModel(TrainingModel):
         product = ops.matmul(states, ops.transpose(self.transformer.output_matrix))
         logits, wanted = ops.cast(product, "float32"), ops.cast(y, "float32")
         losses = ops.softplus(logits) - logits * wanted
-        loss = ops.sum(losses * sample_weight) / count_tokens(sample_weight)
         given, weights = ops.cast(logits >= 0, "float32"), sample_weight[:, 0]
         exact = ops.cast(ops.all(given == wanted, axis=-1), "float32")
         texts = count_tokens(weights)
         self.accuracy.add_mean(ops.sum(exact * weights) / texts, texts)
         self.micro_f1.update_state(wanted, given, sample_weight)
-        self.batch_loss.update_state(loss, sample_weight=ops.sum(sample_weight))
-        return loss
+        loss = ops.sum(losses * sample_weight) / count_tokens(sample_weight)
+        return loss, ops.sum(sample_weight)

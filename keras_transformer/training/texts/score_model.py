@@ -27,15 +27,10 @@ class ScoreTrainingModel(TrainingModel):
         """Returns the encoder itself, which returns scores."""
         return transformer
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Tensor = None,
-        y_pred: Tensor = None,
-        sample_weight: Tensor = None,
-        training: bool = True,
-    ) -> Tensor:
-        """Returns the mean loss of the batch's pairs and updates the metrics.
+    def mean_and_weight(
+        self, x: Any, y: Tensor, y_pred: Tensor, sample_weight: Tensor, training: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the mean loss of the batch's pairs and their number, and updates the metrics.
 
         Scores `y`, those of the model, `y_pred`, and `sample_weight` are float32 `(batch, 1)`.
         """
@@ -43,7 +38,5 @@ class ScoreTrainingModel(TrainingModel):
         losses = ops.binary_crossentropy(wanted, given)
         same = ops.cast((given >= 0.5) == (wanted >= 0.5), "float32")
         pairs = count_tokens(sample_weight)
-        loss = ops.sum(losses * sample_weight) / pairs
         self.accuracy.add_mean(ops.sum(same * sample_weight) / pairs, pairs)
-        self.batch_loss.update_state(loss, sample_weight=pairs)
-        return loss
+        return ops.sum(losses * sample_weight) / pairs, pairs
