@@ -89,7 +89,7 @@ def test_the_server_keeps_spans(exported: Any) -> None:
     found = answer(model, "translate_n_best", text=MESSAGES)
     assert [row[0].decode() for row in found["translations"]] == [own[0].text for own in expected]
     flags = [bool(own[0].low_confidence) for own in expected]
-    assert answer["low_confidence"][:, 0].tolist() == flags
+    assert found["low_confidence"][:, 0].tolist() == flags
     request = model.read_text(MESSAGES[0])
     streamed: list[str] = []
     model.stream(request.rows[0], lambda piece: streamed.append(piece) is None)
