@@ -11,6 +11,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
+from searches import BEAMS, CONSTRAINTS, SAMPLES, Found, agree, all_sequences, naive_of
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.decoding.constraints import IMPOSSIBLE
@@ -65,9 +66,6 @@ class TableSteps:
         new = ops.take(ids, ops.clip(from_here, 0, ops.shape(ids)[1] - 1), axis=1)
         scores = ops.take_along_axis(log_probs, labels[:, :, None], axis=2)[:, :, 0]
         return scores, {**state, "fed": ops.where(here, new, state["fed"])}
-
-
-Found = list[list[tuple[list[int], float, float]]]
 
 
 def run(
@@ -130,16 +128,6 @@ def random_table(seed: int, sentences: int, length: int, vocabulary: int) -> np.
     return np.asarray(keras.ops.log_softmax(logits.astype("float32")))
 
 
-def agree(found: Found, expected: Found) -> None:
-    """The same ids, the same numbers up to rounding."""
-    assert [[ids for ids, _, _ in row] for row in found] == [
-        [ids for ids, _, _ in row] for row in expected
-    ]
-    for row, others in zip(found, expected, strict=True):
-        numbers = [numbers for _, *numbers in row], [numbers for _, *numbers in others]
-        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
-
-
 @pytest.fixture(scope="module")
 def traced(search_cases) -> set[str]:
     """The names of cases that hold each option three times: they are searched in graphs."""
@@ -148,44 +136,12 @@ def traced(search_cases) -> set[str]:
     return {search_cases[place].name for place in covering(held, times=3)}
 
 
-def test_the_table_of_cases(search_case, traced, naive_search) -> None:
+def test_the_table_of_cases(search_case, traced) -> None:
     lengths = search_case.source_lengths if "max_length_ratio" in search_case.options else None
     graph, options = search_case.name in traced, search_case.options
     found = run(search_case.logits, search_case.prefixes, lengths, graph, **options)
     assert [[ids for ids, _, _ in sentence] for sentence in found] == search_case.expected
-    agree(
-        found,
-        [
-            naive_search(table, **search_case.options, **search_case.sentence(place))
-            for place, table in enumerate(search_case.log_probs)
-        ],
-    )
-
-
-WORDS = st.integers(3, 8)  # With the end token; 9 ids in all.
-CONSTRAINTS = {
-    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
-    "length_penalty_type": st.sampled_from(["gnmt", "exponent"]),
-    "max_length_ratio": st.sampled_from([None, 0.5, 1.0, 1.7]),
-    "min_length": st.integers(0, 3),
-    "no_repeat_ngram_size": st.integers(0, 3),
-    "repetition_penalty": st.sampled_from([1.0, 0.7, 1.3, 5.0]),
-    "banned_sequences": st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=3),
-    "forced_tokens": st.dictionaries(st.integers(0, 7), WORDS, max_size=2).map(
-        lambda forced: list(forced.items())
-    ),
-}
-BEAMS = {
-    "beam_size": st.integers(1, 4),
-    "early_stopping": st.sampled_from(["first", "likely", "exact"]),
-}
-SAMPLES = {
-    "num_hypotheses": st.integers(1, 4),
-    "temperature": st.sampled_from([0.3, 1.0, 2.0]),
-    "top_k": st.sampled_from([0, 1, 2, 5, 100]),
-    "top_p": st.sampled_from([1.0, 0.3, 0.8]),
-    "seed": st.integers(0, 1000),
-}
+    agree(found, naive_of(search_case))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +158,7 @@ class Given:
 def searches(draw: st.DrawFn, kind: dict[str, Any]) -> Given:
     """Random logits, prefixes and source lengths, and some of the options set."""
     sentences, length = draw(st.integers(1, 3)), draw(st.integers(3, 6))
-    fields = {**CONSTRAINTS, **kind}
+    fields = {**CONSTRAINTS, "min_length": st.integers(0, 3), **kind}
     options = {name: draw(strategy) for name, strategy in fields.items() if draw(st.booleans())} | {
         "max_length": length
     }
@@ -277,33 +233,16 @@ def test_one_beam_is_an_argmax_loop(seed: int, max_length: int) -> None:
 def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(
     seed: int, alpha: float, kind: str
 ) -> None:
-    length, words = 4, (1, EOS_ID, 4, 5)
+    length = 4
     [log_probs] = random_table(seed, 1, length, vocabulary=6)
-
-    def score(ids: tuple[int, ...]) -> float:
-        total = sum(
-            float(log_probs[step, last, token])
-            for step, (last, token) in enumerate(itertools.pairwise((BOS_ID, *ids)))
-        )
-        base = len(ids) if kind == "exponent" else (5 + len(ids)) / 6
-        return total / base**alpha
-
-    complete = [
-        ids
-        for size in range(1, length + 1)
-        for ids in itertools.product(words, repeat=size)
-        if EOS_ID not in ids[:-1] and (ids[-1] == EOS_ID or size == length)
-    ]
-    best = sorted(complete, key=score, reverse=True)
     # As many as are open at most: 3 words in each of 4 places.
     options = {"beam_size": 3**length, "num_hypotheses": 5, "max_length": length}
     options |= {"length_penalty_type": kind, "early_stopping": "exact", "min_length": 0}
-    [found] = run(log_probs[None], length_penalty=alpha, **options)
-    expected = [[token for token in ids if token != EOS_ID] for ids in best[:5]]
-    assert [ids for ids, _, _ in found] == expected
-    np.testing.assert_allclose(
-        [s for _, s, _ in found], [score(ids) for ids in best[:5]], rtol=1e-5
-    )
+    options |= {"length_penalty": alpha}
+    [found] = run(log_probs[None], **options)
+    best = all_sequences(log_probs, SearchOptions(**options))[:5]
+    assert [tuple(ids) for ids, _, _ in found] == [ids for _, ids in best]
+    np.testing.assert_allclose([s for _, s, _ in found], [score for score, _ in best], rtol=1e-5)
 
 
 @pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.exhaustive), 3])

@@ -2,7 +2,6 @@
 search, brute force, and what they ask of the decoder."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,17 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from searches import BEAMS, CONSTRAINTS, SAMPLES, Found, agree, all_sequences, naive_of
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.runtime.loop.beam_search import BeamSearch
 from keras_transformer.runtime.loop.one_by_one import OneByOne
 from keras_transformer.runtime.loop.requests import Ahead, Best, First, SearchRequest
 from keras_transformer.runtime.loop.top_k import log_softmax, top_candidates
-from keras_transformer.search.options import Candidate, SearchOptions, length_penalty
+from keras_transformer.search.options import Candidate, SearchOptions
 
 SPECIAL_IDS = SpecialIds()
-
-Found = list[list[tuple[list[int], float, float]]]
 
 
 def search(steps: Any, request: SearchRequest) -> list[list[Candidate]]:
@@ -146,27 +144,11 @@ def run(
     return [[tuple(candidate) for candidate in sentence] for sentence in found]
 
 
-def agree(found: Found, expected: Found) -> None:
-    """The same ids, the same numbers up to rounding."""
-    assert [[ids for ids, _, _ in row] for row in found] == [
-        [ids for ids, _, _ in row] for row in expected
-    ]
-    for row, others in zip(found, expected, strict=True):
-        numbers = [numbers for _, *numbers in row], [numbers for _, *numbers in others]
-        np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-5)
-
-
-def test_the_table_of_cases(search_case: Any, naive_search: Callable[..., Any]) -> None:
+def test_the_table_of_cases(search_case: Any) -> None:
     case = search_case
     found = run(case.logits, case.prefixes, case.source_lengths, **case.options)
     assert [[ids for ids, _, _ in sentence] for sentence in found] == case.expected
-    agree(
-        found,
-        [
-            naive_search(table, **case.options, **case.sentence(place))
-            for place, table in enumerate(case.log_probs)
-        ],
-    )
+    agree(found, naive_of(case))
 
 
 PROMPTS = [[4, 5, 6], [7], [8, 4], [5, 5, 5, 5]]
@@ -239,34 +221,9 @@ def tables(draw: st.DrawFn) -> np.ndarray:
     return logits.astype(np.float32)
 
 
-WORDS = st.integers(3, 8)  # With eos.
-CONSTRAINTS = {
-    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
-    "length_penalty_type": st.sampled_from(["gnmt", "exponent"]),
-    "max_length_ratio": st.sampled_from([None, 0.5, 1.0, 1.7]),
-    "no_repeat_ngram_size": st.integers(0, 3),
-    "repetition_penalty": st.sampled_from([1.0, 0.7, 1.3, 5.0]),
-    "banned_sequences": st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2),
-    "forced_tokens": st.dictionaries(st.integers(0, 5), WORDS, max_size=2).map(
-        lambda tokens: list(tokens.items())
-    ),
-}
 OPTIONS = {
-    "beam": st.fixed_dictionaries(
-        {
-            "beam_size": st.integers(1, 4),
-            "early_stopping": st.sampled_from(["first", "likely", "exact"]),
-        }
-    ),
-    "sample": st.fixed_dictionaries(
-        {
-            "num_hypotheses": st.integers(1, 3),
-            "temperature": st.sampled_from([0.5, 1.0, 2.0]),
-            "top_k": st.integers(0, 4),
-            "top_p": st.sampled_from([0.3, 0.9, 1.0]),
-            "seed": st.integers(0, 1000),
-        }
-    ).map(lambda options: {**options, "sample": True}),
+    "beam": st.fixed_dictionaries(BEAMS),
+    "sample": st.fixed_dictionaries(SAMPLES).map(lambda options: {**options, "sample": True}),
 }
 
 
@@ -329,29 +286,15 @@ def test_a_wide_exact_beam_finds_the_best_of_all_sequences(
     penalty: str, seed: int, alpha: float
 ) -> None:
     random = np.random.default_rng(seed)
-    length, words = 4, (1, 4, 5)
+    length = 4
     logits = random.standard_normal((1, length, 6, 6)).astype(np.float32)
     options = {"length_penalty": alpha, "length_penalty_type": penalty, "max_length": length}
     options["min_length"] = 0
     # As wide as there are sequences that have not ended.
-    [[(ids, score, _), *_]] = run(
-        logits, beam_size=len(words) ** length, early_stopping="exact", **options
-    )
-    log_probs = log_softmax(logits[0])
-    every = [
-        (*sequence, 3)
-        for count in range(length)
-        for sequence in itertools.product(words, repeat=count)
-    ] + list(itertools.product(words, repeat=length))
-
-    def score_of(sequence: tuple[int, ...]) -> float:
-        steps = zip(itertools.count(), (2, *sequence), sequence, strict=False)
-        total = sum(float(log_probs[step, last, token]) for step, last, token in steps)
-        return total / length_penalty(len(sequence), SearchOptions(**options))
-
-    best = max(every, key=score_of)
-    assert ids == [token for token in best if token != 3]
-    assert score == pytest.approx(score_of(best), abs=1e-5)
+    [[(ids, score, _), *_]] = run(logits, beam_size=3**length, early_stopping="exact", **options)
+    best, text = all_sequences(log_softmax(logits[0]), SearchOptions(**options))[0]
+    assert tuple(ids) == text
+    assert score == pytest.approx(best, abs=1e-5)
 
 
 @settings(max_examples=25)
