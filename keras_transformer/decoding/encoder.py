@@ -19,13 +19,7 @@ from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabula
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.text_ids import TextIds
-from keras_transformer.understanding.engine import (
-    Array,
-    Row,
-    TagPath,
-    WordFeatures,
-    padded_states,
-)
+from keras_transformer.understanding.engine import Array, Row, TagPath, WordFeatures, padded_states
 from keras_transformer.understanding.text_understanding import TextUnderstanding
 
 

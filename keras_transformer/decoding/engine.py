@@ -1,5 +1,5 @@
-"""The engines of live Keras models: rows of source ids, or prompts, in any number and order, to
-candidates. The search runs as a TensorFlow graph.
+"""What the engines of live Keras models share: rows of source ids, or prompts, in any number and
+order, to candidates. The search runs as a TensorFlow graph.
 """
 
 import dataclasses
@@ -7,40 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.decoding.batches import batches, pad, run_in_batches
+from keras_transformer.decoding.batches import batches, pad
 from keras_transformer.decoding.candidates import (
     SearchGrammar,
     SearchWatches,
     candidates_of,
     strip,
-    with_seed,
     without_texts,
 )
 from keras_transformer.decoding.constraints import slots_in
 from keras_transformer.decoding.hypotheses import SearchState, Sentences
-from keras_transformer.decoding.parts import (
-    ROWS,
-    CachedSteps,
-    SharedDecoder,
-    SharedParts,
-    SharedSteps,
-    as_graph,
-)
-from keras_transformer.decoding.scoring import TeacherForcing
+from keras_transformer.decoding.parts import ROWS, CachedSteps, SharedDecoder, SharedSteps, as_graph
 from keras_transformer.decoding.search import FIRST_STAGE, search, search_steps
-from keras_transformer.generation.engine import CheckedPrompts, check_prompts, check_texts_fit
-from keras_transformer.keras_backend import require_tensorflow_backend
-from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.models import Transformer
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.decoding_steps import Source
 from keras_transformer.search.grammars import GrammarState
-from keras_transformer.search.model_limits import HypothesisSize, IdRows, ModelLimits
-from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
+from keras_transformer.search.model_limits import HypothesisSize, IdRows
+from keras_transformer.search.options import NOTHING_FOUND, Candidate, SearchOptions
 from keras_transformer.search.phrases import (
     Phrases,
     by_open_hypotheses,
@@ -50,8 +37,6 @@ from keras_transformer.search.phrases import (
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.stops import Stops
 from keras_transformer.tensors import Tensor
-from keras_transformer.text.layout import decoder_row
-from keras_transformer.translation.engine import Alignment
 
 Inputs = dict[str, np.ndarray]
 Found = tuple[Tensor, Tensor, Tensor]
@@ -266,198 +251,6 @@ class SearchingEngine:
             return self._steps.advance(options, source, own)(state)
 
         return stepper, sentences, advance
-
-
-class KerasEngine(SearchingEngine):
-    """A live model as a `TranslationEngine`; changed weights take effect at once.
-
-    Args:
-        model: A trained model.
-        batch_tokens: Most padded source tokens in a batch, times the beams or samples per sentence.
-
-    Attributes:
-        limits: Limits on the model's inputs.
-        model_dim: Width of the encoder's states.
-    """
-
-    def __init__(self, model: Transformer, batch_tokens: int) -> None:
-        require_tensorflow_backend("Translator")
-        parts = SharedParts(model)
-        super().__init__(model, parts, batch_tokens, as_graph(parts.read_source, ROWS))
-        self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
-        self.model_dim = model.config.model_dim
-        self._teacher_forcing = TeacherForcing(model, batch_tokens)
-
-        def encoder_states(source_ids: Tensor) -> Tensor:
-            return tf.cast(parts.encoder_states(source_ids), tf.float32)
-
-        self._encoder_states = as_graph(encoder_states, ROWS)
-
-    def search(
-        self,
-        sources: IdRows,
-        options: SearchOptions,
-        prefixes: IdRows | None = None,
-        *,
-        with_scores: bool = True,
-        stops: Stops | None = None,
-        phrases: Sequence[Phrases] = (),
-    ) -> list[list[Candidate]]:
-        """As `TranslationEngine.search`; always computes the scores."""
-        task = self._task(sources, options, prefixes, phrases)
-        lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
-        found = self._candidates(task, lengths, stops)
-        return [found.get(place, [EMPTY]) for place in range(len(sources))]
-
-    def stream(
-        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
-    ) -> Iterator[int]:
-        """As `TranslationEngine.stream`: calls a graph of one step for each token."""
-        task = self._task([source], options, [prefix])
-        return self._tokens(task) if len(source) else iter(())
-
-    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
-        """As `TranslationEngine.align`."""
-        self.limits.check_pairs(sources, targets)
-        return self._teacher_forcing.align(sources, targets)
-
-    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
-        """As `TranslationEngine.encoder_states`."""
-        self.limits.check_sources(sources)
-        ended, lengths = self._ended(sources), [len(source) + 1 for source in sources]
-
-        def run(places: list[int]) -> npt.NDArray[np.float32]:
-            rows = pad([ended[place] for place in places], self._special_ids.pad)
-            return np.array(self._encoder_states(rows))
-
-        found = run_in_batches(lengths, self._batch_tokens, run)
-        return [states[:length] for states, length in zip(found, lengths, strict=True)]
-
-    def _task(
-        self,
-        sources: IdRows,
-        options: SearchOptions,
-        prefixes: IdRows | None,
-        phrases: Sequence[Phrases] = (),
-    ) -> SearchTask:
-        options, limits, begins = self.limits.check_search(sources, options, prefixes)
-        return SearchTask(
-            with_seed(options),
-            limits if options.max_length_ratio is not None else None,
-            begins if any(begins) else None,
-            self._ended(sources),
-            self.limits.check_phrases(phrases, sources, options, limits, begins),
-        )
-
-    def _ended(self, sources: IdRows) -> list[list[int]]:
-        return [[*source, *self._model.config.source_ends] for source in sources]
-
-
-class KerasGenerationEngine(SearchingEngine):
-    """A live model as a `GenerationEngine`; changed weights take effect at once.
-
-    Args:
-        model: A trained model.
-        batch_tokens: Most padded tokens in a batch, new ones included, times the beams or samples
-            of a prompt.
-
-    Attributes:
-        config: The model's.
-    """
-
-    def __init__(self, model: DecoderOnly, batch_tokens: int) -> None:
-        require_tensorflow_backend("Generator")
-        super().__init__(model, SharedDecoder(model), batch_tokens)
-        self.config = model.config
-        self._score = as_graph(self._log_probabilities, ROWS, ROWS)
-        self._read_on: Any = None
-
-    def search(
-        self,
-        prompts: IdRows,
-        options: SearchOptions,
-        *,
-        with_scores: bool = True,
-        stops: Stops | None = None,
-        phrases: Sequence[Phrases] = (),
-        grammar: GrammarState | None = None,
-    ) -> list[list[Candidate]]:
-        """As `GenerationEngine.search`; always computes the scores."""
-        checked = check_prompts(self.config, prompts, options, phrases, grammar=grammar)
-        task = _prompted(options, checked, grammar)
-        found = self._candidates(task, dict(enumerate(checked.limits)), stops)
-        return [found[place] for place in range(len(checked.prompts))]
-
-    def stream(
-        self,
-        prompt: Sequence[int],
-        options: SearchOptions,
-        grammar: GrammarState | None = None,
-    ) -> Iterator[int]:
-        """As `GenerationEngine.stream`: calls a graph of one step for each token."""
-        checked = check_prompts(self.config, [prompt], options, grammar=grammar)
-        return self._tokens(_prompted(options, checked, grammar))
-
-    def log_probabilities(self, texts: IdRows) -> list[npt.NDArray[np.float32]]:
-        """As `GenerationEngine.log_probabilities`."""
-        check_texts_fit(self.config, texts)
-        special, lengths = self._special_ids, [len(text) + 1 for text in texts]
-
-        def run(places: list[int]) -> npt.NDArray[np.float32]:
-            token_ids = pad([decoder_row(texts[place], special) for place in places], special.pad)
-            labels = pad([[*texts[place], special.eos] for place in places], special.pad)
-            return np.array(self._score(token_ids, labels))
-
-        found = run_in_batches(lengths, self._batch_tokens, run)
-        return [row[:length] for row, length in zip(found, lengths, strict=True)]
-
-    def read_on(
-        self, tokens: Sequence[int], before: Any = None
-    ) -> tuple[npt.NDArray[np.float32], Any]:
-        """As `GenerationEngine.read_on`: in segments as long as the memory."""
-        length = self.config.check_memory()
-        check_texts_fit(self.config, [tokens])
-        last, memory = before or (self._special_ids.decoder_start, self._model.empty_memory(1))
-        if self._read_on is None:
-            of_memory = tf.nest.map_structure(tf.TensorSpec.from_tensor, memory)
-            self._read_on = as_graph(self._read_segment, ROWS, ROWS, of_memory)
-        read, found = [last, *tokens], [np.zeros(0, np.float32)]
-        for begin in range(0, len(tokens), length):
-            labels = np.array([tokens[begin : begin + length]], np.int32)
-            token_ids = np.array([read[begin : begin + labels.size]], np.int32)
-            values, memory = self._read_on(token_ids, labels, memory)
-            found.append(np.array(values)[0])
-        return np.concatenate(found), (read[-1], memory)
-
-    def _read_segment(
-        self, token_ids: Tensor, labels: Tensor, memory: Memory
-    ) -> tuple[Tensor, Memory]:
-        states, memory = self._model.read_on(token_ids, memory, training=False)
-        # Without the feature of 1: the head adds its biases by itself.
-        states = states[..., : self.config.model_dim]
-        return _of_labels(self._model.head(states), labels), memory
-
-    def _log_probabilities(self, token_ids: Tensor, labels: Tensor) -> Tensor:
-        return _of_labels(self._model({"token_ids": token_ids}, training=False), labels)
-
-
-def _prompted(
-    options: SearchOptions, checked: CheckedPrompts, grammar: GrammarState | None
-) -> SearchTask:
-    return SearchTask(
-        options=with_seed(options),
-        limits=checked.limits,
-        prefixes=checked.prompts,
-        phrases=checked.phrases,
-        starts=checked.starts,
-        grammar=grammar,
-    )
-
-
-def _of_labels(logits: Tensor, labels: Tensor) -> Tensor:
-    """Returns the log-probabilities of labels `(rows, length)`."""
-    values = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-    return ops.take_along_axis(values, labels[:, :, None], axis=2)[:, :, 0]
 
 
 def _outputs(*arguments: Any) -> Found:

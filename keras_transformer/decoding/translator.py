@@ -1,11 +1,20 @@
 """`Translator`: translations of texts, with their scores, by a live Keras model."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.decoding.engine import KerasEngine
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from keras_transformer.decoding.batches import pad, run_in_batches
+from keras_transformer.decoding.candidates import with_seed
+from keras_transformer.decoding.engine import SearchingEngine, SearchTask
+from keras_transformer.decoding.parts import ROWS, SharedParts, as_graph
+from keras_transformer.decoding.scoring import TeacherForcing
+from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.markup.casing import Casing
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
@@ -14,10 +23,21 @@ from keras_transformer.models import Transformer
 from keras_transformer.models.families import require_model
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, LongTexts, SourceLimit
+from keras_transformer.search.model_limits import (
+    MAX_SOURCE_LENGTH,
+    IdRows,
+    LongTexts,
+    ModelLimits,
+    SourceLimit,
+)
+from keras_transformer.search.options import EMPTY, Candidate, SearchOptions
+from keras_transformer.search.phrases import Phrases
+from keras_transformer.search.stops import Stops
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.engine import Alignment
 from keras_transformer.translation.text_ids import SourceIds, TextIds
 from keras_transformer.translation.translator import TextTranslator
 
@@ -134,3 +154,88 @@ class Translator(TextTranslator):
             "search": run.load_search(),
         }
         return cls(*load_run(directory), **{**recorded, **options})
+
+
+class KerasEngine(SearchingEngine):
+    """A live model as a `TranslationEngine`; changed weights take effect at once.
+
+    Args:
+        model: A trained model.
+        batch_tokens: Most padded source tokens in a batch, times the beams or samples per sentence.
+
+    Attributes:
+        limits: Limits on the model's inputs.
+        model_dim: Width of the encoder's states.
+    """
+
+    def __init__(self, model: Transformer, batch_tokens: int) -> None:
+        require_tensorflow_backend("Translator")
+        parts = SharedParts(model)
+        super().__init__(model, parts, batch_tokens, as_graph(parts.read_source, ROWS))
+        self.limits = ModelLimits.of(model.config.to_dict(), model.config.special_ids)
+        self.model_dim = model.config.model_dim
+        self._teacher_forcing = TeacherForcing(model, batch_tokens)
+
+        def encoder_states(source_ids: Tensor) -> Tensor:
+            return tf.cast(parts.encoder_states(source_ids), tf.float32)
+
+        self._encoder_states = as_graph(encoder_states, ROWS)
+
+    def search(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None = None,
+        *,
+        with_scores: bool = True,
+        stops: Stops | None = None,
+        phrases: Sequence[Phrases] = (),
+    ) -> list[list[Candidate]]:
+        """As `TranslationEngine.search`; always computes the scores."""
+        task = self._task(sources, options, prefixes, phrases)
+        lengths = {place: len(source) + 1 for place, source in enumerate(sources) if len(source)}
+        found = self._candidates(task, lengths, stops)
+        return [found.get(place, [EMPTY]) for place in range(len(sources))]
+
+    def stream(
+        self, source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+    ) -> Iterator[int]:
+        """As `TranslationEngine.stream`: calls a graph of one step for each token."""
+        task = self._task([source], options, [prefix])
+        return self._tokens(task) if len(source) else iter(())
+
+    def align(self, sources: IdRows, targets: IdRows) -> list[Alignment]:
+        """As `TranslationEngine.align`."""
+        self.limits.check_pairs(sources, targets)
+        return self._teacher_forcing.align(sources, targets)
+
+    def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
+        """As `TranslationEngine.encoder_states`."""
+        self.limits.check_sources(sources)
+        ended, lengths = self._ended(sources), [len(source) + 1 for source in sources]
+
+        def run(places: list[int]) -> npt.NDArray[np.float32]:
+            rows = pad([ended[place] for place in places], self._special_ids.pad)
+            return np.array(self._encoder_states(rows))
+
+        found = run_in_batches(lengths, self._batch_tokens, run)
+        return [states[:length] for states, length in zip(found, lengths, strict=True)]
+
+    def _task(
+        self,
+        sources: IdRows,
+        options: SearchOptions,
+        prefixes: IdRows | None,
+        phrases: Sequence[Phrases] = (),
+    ) -> SearchTask:
+        options, limits, begins = self.limits.check_search(sources, options, prefixes)
+        return SearchTask(
+            with_seed(options),
+            limits if options.max_length_ratio is not None else None,
+            begins if any(begins) else None,
+            self._ended(sources),
+            self.limits.check_phrases(phrases, sources, options, limits, begins),
+        )
+
+    def _ended(self, sources: IdRows) -> list[list[int]]:
+        return [[*source, *self._model.config.source_ends] for source in sources]

@@ -28,10 +28,7 @@ from keras_transformer.runtime.turns import Turn, current_turn
 from keras_transformer.runtime.workers import Division, Workers, check_sizes
 from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import EMPTY, NOTHING_FOUND, Candidate, SearchOptions
-from keras_transformer.search.phrases import (
-    by_open_hypotheses,
-    tokens_named,
-)
+from keras_transformer.search.phrases import by_open_hypotheses, tokens_named
 from keras_transformer.search.random_numbers import fresh_seed
 from keras_transformer.search.stops import Stops
 

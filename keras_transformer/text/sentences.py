@@ -9,20 +9,10 @@ from dataclasses import replace
 
 import sentencex
 
-from keras_transformer.text.letterless import (
-    Kind,
-    carve,
-    has_letter,
-    is_carried,
-)
+from keras_transformer.text.letterless import Kind, carve, has_letter, is_carried
 from keras_transformer.text.passage import LANGUAGE, Passage
 from keras_transformer.text.subwords.attributes import Attribute
-from keras_transformer.text.subwords.slots import (
-    Lift,
-    Lifted,
-    taken_out,
-    unmasked,
-)
+from keras_transformer.text.subwords.slots import Lift, Lifted, taken_out, unmasked
 
 _LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
 # Where a sentence is halved: after a clause, or else after a word.

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_transformer.decoding import search as searching
-from keras_transformer.decoding.engine import KerasEngine, KerasGenerationEngine
+from keras_transformer.decoding.generator import KerasGenerationEngine
+from keras_transformer.decoding.translator import KerasEngine
 from keras_transformer.search.options import SearchOptions
 from tools.covering import some
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from keras_transformer.config import TransformerConfig
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
-from keras_transformer.decoding.engine import KerasEngine, KerasGenerationEngine
+from keras_transformer.decoding.generator import KerasGenerationEngine
+from keras_transformer.decoding.translator import KerasEngine
 from keras_transformer.models.decoder_only import build_decoder
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.transformer import build_transformer

@@ -12,11 +12,7 @@ import numpy as np
 from keras_transformer.artefact.entries import StoredFile
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.search_signatures import AnswerSizes, generator_text_signatures
-from keras_transformer.artefact.signatures import (
-    DEFAULT_SIGNATURE,
-    Signature,
-    TensorSpec,
-)
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
 from keras_transformer.generation.chat_template import ChatTemplate
 from keras_transformer.generation.engine import check_generation
 from keras_transformer.generation.text_generator import TextGenerator
