@@ -35,43 +35,32 @@ class EncoderIdSignatures:
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the declared signatures as concrete functions, by name."""
-        functions: dict[str, Callable[..., Outputs]] = {
-            "embed": self.embed,
-            "encode": self.encoder_states,
-            "pool": self.pool,
+        return _traced(self.functions, declared, "_ids")
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Outputs]]:
+        """What each signature computes of rows of ids, or of pairs of these."""
+        answers = self._answers
+
+        def of_text(answer: Callable[[Read], Outputs]) -> Callable[[Tensor], Outputs]:
+            return lambda ids: answer(answers.read(self.rows(ids)))
+
+        def of_pair(answer: Callable[[Read], Outputs]) -> Callable[[Tensor, Tensor], Outputs]:
+            return lambda *ids: answer(answers.read_pairs(*self.pair(*ids))[0])
+
+        return {
+            "embed": of_text(lambda read: {"vector": answers.vectors(read)}),
+            "encode": of_text(_states),
+            "pool": of_text(lambda read: {"pooled": answers.pooled(read)}),
             "fill_mask": self.fill_mask,
-            "classify": self.classify,
-            "classify_pairs": self.classify_pairs,
-            "regress": self.regress,
-            "regress_pairs": self.regress_pairs,
-            "next_sentence": self.next_sentence,
+            "classify": of_text(self._classes),
+            "classify_pairs": of_pair(self._classes),
+            "regress": of_text(lambda read: {"value": answers.values(read)}),
+            "regress_pairs": of_pair(lambda read: {"value": answers.values(read)}),
+            "next_sentence": of_pair(lambda read: {"probability": answers.follows(read)}),
             "tag": self.tag,
             "find_span": self.find_span,
         }
-        return _traced(functions, declared, "_ids")
-
-    def embed(self, token_ids: Tensor) -> Outputs:
-        """One vector for each text."""
-        return {"vector": self._answers.vectors(self._answers.read(self.rows(token_ids)))}
-
-    def encoder_states(self, token_ids: Tensor) -> Outputs:
-        """The encoder's states of each text."""
-        read = self._answers.read(self.rows(token_ids))
-        states = tf.where(read.keep[:, :, None], read.states, 0.0)
-        return {"encoder_states": states, "mask": read.keep}
-
-    def pool(self, token_ids: Tensor) -> Outputs:
-        """The pooled first state of each text."""
-        return {"pooled": self._answers.pooled(self._answers.read(self.rows(token_ids)))}
-
-    def classify(self, token_ids: Tensor) -> Outputs:
-        """The probability of each label."""
-        return self._classes(self._answers.read(self.rows(token_ids)))
-
-    def classify_pairs(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
-        """The probability of each label for pairs of texts."""
-        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
-        return self._classes(read)
 
     def _classes(self, read: Read) -> Outputs:
         probabilities = self._answers.class_probabilities(read)
@@ -82,20 +71,6 @@ class EncoderIdSignatures:
             "labels": tf.broadcast_to(labels, tf.shape(probabilities)),
             "probabilities": probabilities,
         }
-
-    def regress(self, token_ids: Tensor) -> Outputs:
-        """A number for each text."""
-        return {"value": self._answers.values(self._answers.read(self.rows(token_ids)))}
-
-    def regress_pairs(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
-        """A number for each pair of texts."""
-        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
-        return {"value": self._answers.values(read)}
-
-    def next_sentence(self, token_ids: Tensor, second_ids: Tensor) -> Outputs:
-        """The probability that the second text follows."""
-        read, _ = self._answers.read_pairs(*self.pair(token_ids, second_ids))
-        return {"probability": self._answers.follows(read)}
 
     def tag(self, token_ids: Tensor) -> Outputs:
         """The most probable label of each token."""
@@ -178,25 +153,15 @@ class EncoderTextSignatures:
 
     def make(self, declared: Mapping[str, Signature]) -> dict[str, Any]:
         """Returns the declared signatures as concrete functions, by name."""
-        ids = self._by_ids
 
-        def of_text(function: Callable[[Tensor], Outputs]) -> Callable[..., Outputs]:
-            return lambda text: function(self.ids(text))
-
-        def of_pair(function: Callable[[Tensor, Tensor], Outputs]) -> Callable[..., Outputs]:
-            return lambda text, second_text: function(self.ids(text), self.ids(second_text))
+        def of_texts(function: Callable[..., Outputs]) -> Callable[..., Outputs]:
+            return lambda *texts: function(*map(self.ids, texts))
 
         functions: dict[str, Callable[..., Outputs]] = {
-            "embed": lambda text: ids.embed(self.ids(self._behind(text))),
+            **{name: of_texts(function) for name, function in self._by_ids.functions.items()},
+            "embed": lambda text: self._embed(self._behind(text)),
             "embed_with_prompt": self.embed_with_prompt,
-            "encode": of_text(ids.encoder_states),
-            "pool": of_text(ids.pool),
             "fill_mask": self.fill_mask,
-            "classify": of_text(ids.classify),
-            "classify_pairs": of_pair(ids.classify_pairs),
-            "regress": of_text(ids.regress),
-            "regress_pairs": of_pair(ids.regress_pairs),
-            "next_sentence": of_pair(ids.next_sentence),
             "tag": self.tag,
             "find_span": self.find_span,
         }
@@ -218,7 +183,10 @@ class EncoderTextSignatures:
         with tf.control_dependencies([known]):
             places = tf.argmax(tf.cast(found, tf.int32), axis=1)
         chosen = tf.gather(tf.constant(list(prompts.values())), places)
-        return self._by_ids.embed(self.ids(tf.strings.join([chosen, text])))
+        return self._embed(tf.strings.join([chosen, text]))
+
+    def _embed(self, text: Tensor) -> Outputs:
+        return self._by_ids.functions["embed"](self.ids(text))
 
     def _behind(self, text: Tensor) -> Tensor:
         """Returns texts behind the prompt that is taken if none is asked for."""
@@ -270,6 +238,11 @@ class EncoderTextSignatures:
         """Returns the text of each single id: strings of the same shape; empty at padding."""
         texts = self._tokenizer.decode([[token] for token in range(self._tokenizer.vocab_size)])
         return tf.gather(tf.constant(np.array([text.encode() for text in texts], object)), ids)
+
+
+def _states(read: Read) -> Outputs:
+    states = tf.where(read.keep[:, :, None], read.states, 0.0)
+    return {"encoder_states": states, "mask": read.keep}
 
 
 def _traced(
