@@ -26,7 +26,6 @@ from keras_transformer.search.options import (
     search_options,
 )
 from keras_transformer.search.phrases import Phrases
-from keras_transformer.search.stops import Stops
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.translation.text_ids import TextIds, check_texts
@@ -135,16 +134,8 @@ class TextGenerator:
             RuntimeError: The generator is closed.
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
-        grammar = self._grammars.start(chosen)
         ids = self._prompt_ids(prompts, chosen)
-        found = self._engine.search(
-            ids,
-            chosen,
-            with_scores=False,
-            stops=self._stops(chosen),
-            phrases=self._phrases(chosen, ids),
-            grammar=grammar,
-        )
+        found = self._search(ids, chosen)
         written = [
             self._write(chosen, prompt, row, best.ids, include_prompt)
             for prompt, row, [best, *_] in zip(prompts, ids, found, strict=True)
@@ -185,14 +176,10 @@ class TextGenerator:
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
         ids = self._prompt_ids(prompts, chosen)
-        stops, grammar = self._stops(chosen), self._grammars.start(chosen)
 
         def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
             rows = [ids[place] for place in places]
-            phrases = self._phrases(chosen, rows)
-            found = self._engine.search(
-                rows, options, stops=stops, phrases=phrases, grammar=grammar
-            )
+            found = self._search(rows, chosen, options, with_scores=True)
             return [
                 [
                     self._hypothesis(chosen, prompts[place], ids[place], one, include_prompt)
@@ -227,14 +214,7 @@ class TextGenerator:
         self._check_continues()
         rows, chosen = plain_rows(prompt_ids), self._chosen(options)
         rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
-        return self._engine.search(
-            rows,
-            chosen,
-            with_scores=return_scores,
-            stops=self._stops(chosen),
-            phrases=self._phrases(chosen, rows),
-            grammar=self._grammars.start(chosen),
-        )
+        return self._search(rows, chosen, with_scores=return_scores)
 
     @suggests_arguments
     def stream(
@@ -268,19 +248,11 @@ class TextGenerator:
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
-        grammar = self._grammars.start(chosen)
         if chosen.looks_past_ends or chosen.require:
-            [[best]] = self._engine.search(
-                [ids],
-                chosen,
-                with_scores=False,
-                stops=self._stops(chosen),
-                phrases=self._phrases(chosen, [ids]),
-                grammar=grammar,
-            )
+            [[best]] = self._search([ids], chosen)
             tokens: Iterator[int] = iter(best.ids)
         else:
-            tokens = self._engine.stream(ids, chosen, grammar)
+            tokens = self._engine.stream(ids, chosen, self._grammars.start(chosen))
         return self._whole(chosen, *self._write(chosen, prompt, ids, tokens, include_prompt))
 
     @suggests_arguments
@@ -364,14 +336,27 @@ class TextGenerator:
                 "them: score texts with it, or generate with one of direction='forward'."
             )
 
-    def _stops(self, options: SearchOptions) -> Stops | None:
-        return options.stops(self._text_ids.new_stream)
+    def _search(
+        self,
+        prompts: IdRows,
+        asked: SearchOptions,
+        options: SearchOptions | None = None,
+        *,
+        with_scores: bool = False,
+    ) -> list[list[Candidate]]:
+        """Returns what the engine finds, with what was asked for or other options of its beams."""
+        phrases: list[Phrases] = [self._text_ids.phrases(asked.require)] * len(prompts)
+        return self._engine.search(
+            prompts,
+            options or asked,
+            with_scores=with_scores,
+            stops=asked.stops(self._text_ids.new_stream),
+            phrases=phrases,
+            grammar=self._grammars.start(asked),
+        )
 
     def _chosen(self, options: Mapping[str, Any]) -> SearchOptions:
         return self._text_ids.with_bans(search_options(self.search, options))
-
-    def _phrases(self, options: SearchOptions, prompts: IdRows) -> list[Phrases]:
-        return [self._text_ids.phrases(options.require)] * len(prompts)
 
     def _whole(
         self, options: SearchOptions, pieces: Iterator[str], continuation: Continuation

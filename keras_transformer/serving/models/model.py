@@ -134,7 +134,7 @@ class ServedModel:
         known = seen.known_letterless if seen else None
         carried = carried_kinds(options.letterless, known, lambda: self._source.has_letters)
         split_text = splitter(
-            self._source_lengths,
+            lambda texts: [len(ids) for ids in self._source.encode(texts)],
             longest,
             seen,
             options.language,
@@ -178,11 +178,7 @@ class ServedModel:
         self._engine.close()
 
     def warm_up(self) -> None:
-        """Opens every graph by using it once, so that no request has to wait for it.
-
-        Raises:
-            ValueError: A graph cannot be used.
-        """
+        """As `Served.warm_up`."""
         search = self.search
         row = TranslationRow(
             [self._source.special_ids.substitute],
@@ -271,7 +267,8 @@ class ServedModel:
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
-        engine, options = self._engine_for([row.begins]), _greedy(self.search, row)
+        engine = self._engine_for([row.begins])
+        options = dataclasses.replace(row.adapt(self.search), beam_size=1, num_hypotheses=1)
         if row.aligned is not None:
             [[best]] = self._restored([row], self._search([row], options))
             emit(best.text)
@@ -297,14 +294,16 @@ class ServedModel:
             `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
             `gaps`: the text before each best translation, and after the last one.
         """
+        read = map(self._source.split, passage.parts)
+        end = self._source.pieces([self._source.special_ids.eos])
         found = [
             [one | {"translation": passage.put_back(place, one["translation"])} for one in own]
             for place, own in enumerate(found)
         ]
         return {
             "sentences": [
-                {"source": source, "source_pieces": self._source_pieces(part), "hypotheses": own}
-                for source, part, own in zip(passage.sources, passage.parts, found, strict=True)
+                {"source": source, "source_pieces": [*pieces, *end], "hypotheses": own}
+                for source, pieces, own in zip(passage.sources, read, found, strict=True)
             ],
             "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
         }
@@ -312,13 +311,6 @@ class ServedModel:
     def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
         """Returns the engine for rows that go between these marks."""
         return MarkedEngine(self._engine, begins) if self._is_marked else self._engine
-
-    def _source_pieces(self, text: str) -> list[str]:
-        """Returns a text's pieces as spelled in it, and eos."""
-        return [*self._source.split(text), *self._source.pieces([self._source.special_ids.eos])]
-
-    def _source_lengths(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) for ids in self._source.encode(texts)]
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[Sequence[Found]]:
         return self._with_spans(rows, self._by_options(rows, self._search))
@@ -410,7 +402,3 @@ class ServedModel:
             "target_pieces": self._target.pieces([*one.ids, self._target.special_ids.eos]),
             "attention": one.attention.astype(float).round(6).tolist(),
         }
-
-
-def _greedy(search: SearchOptions, row: TranslationRow) -> SearchOptions:
-    return dataclasses.replace(row.adapt(search), beam_size=1, num_hypotheses=1)
