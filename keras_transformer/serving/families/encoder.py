@@ -16,7 +16,7 @@ from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Sig
 from keras_transformer.runtime.encoder import OnnxEncoder
 from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.serving.errors import refusal
-from keras_transformer.serving.models.inputs import check_lengths, texts_of
+from keras_transformer.serving.models.arrays import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import Outputs, check_states, filled, floats, strings
 from keras_transformer.serving.models.rows import Arrays, Request
 from keras_transformer.serving.models.served import Run

@@ -26,7 +26,7 @@ from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, search_options
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.families.completions import Completions
-from keras_transformer.serving.models.inputs import check_lengths, texts_of
+from keras_transformer.serving.models.arrays import check_lengths, texts_of
 from keras_transformer.serving.models.outputs import Outputs, floats, grids, scores, strings
 from keras_transformer.serving.models.rows import (
     GRAMMAR_INPUTS,

@@ -1,22 +1,20 @@
-"""A request's arrays as rows that a model can batch: names, dtypes and shapes are checked against
-the signature, texts become ids, and texts that are too long are refused.
+"""A request's arrays as rows that a translator can batch: texts become ids, and those that are too
+long are refused.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature, TensorSpec
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, Signature
 from keras_transformer.config.sentence_marks import Begins, SentenceMarks, TaggedText
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.phrases import PhraseError, that_fit
 from keras_transformer.serving.errors import refusal
+from keras_transformer.serving.models.arrays import check_lengths
 from keras_transformer.serving.models.row_terms import RowTerms
 from keras_transformer.serving.models.rows import (
     ANY_BYTES,
@@ -38,83 +36,6 @@ from keras_transformer.text.subwords.slots import Lift, Required
 from keras_transformer.translation.text_ids import TextIds
 
 Tokenize = Callable[[list[bytes]], list[list[int]]]
-
-_KINDS = {"string": "O", "int32": "i", "float32": "f", "bool": "b"}
-
-
-def check_inputs(signature: Signature, inputs: Arrays) -> int:
-    """Checks a request's arrays against a signature and returns the number of rows.
-
-    Raises:
-        ServingError: One is missing, unknown, of another dtype or shape, or holds a number out of
-            range; the message names it.
-    """
-    names = [spec.name for spec in signature.required]
-    more = [spec.name for spec in signature.optional]
-    if not set(names) <= set(inputs) <= {*names, *more}:
-        others = f" and may take {', '.join(more)}" if more else ""
-        raise refusal(
-            f"{signature.name} takes the inputs {', '.join(names)}{others}, got "
-            f"{', '.join(sorted(inputs)) or 'none'}."
-        )
-    given = [spec for spec in (*signature.required, *signature.optional) if spec.name in inputs]
-    for spec in given:
-        array = inputs[spec.name]
-        if array.dtype.kind != _KINDS[spec.dtype]:
-            raise refusal(f"{spec.name} must be {spec.dtype}, got {array.dtype}.")
-        if array.ndim != len(spec.shape):
-            raise refusal(
-                f"{spec.name} must have the shape {_shape_text(spec)}, got {list(array.shape)}."
-            )
-        _check_range(spec, array)
-    sizes = {spec.name: len(inputs[spec.name]) for spec in given}
-    if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{size} of {name}" for name, size in sizes.items())
-        raise refusal(f"all inputs must have the same number of rows, got {found}.")
-    return next(iter(sizes.values()))
-
-
-def _check_range(spec: TensorSpec, array: npt.NDArray[Any]) -> None:
-    """Refuses numbers that are not finite, or less than an input's least."""
-    if spec.dtype not in ("int32", "float32"):
-        return
-    is_wrong = ~np.isfinite(array)
-    if spec.least is not None:
-        is_wrong |= array < spec.least
-    if is_wrong.any():
-        row = int(is_wrong.reshape(len(array), -1).any(1).argmax())
-        value = array[row] if array.ndim == 1 else array[row][is_wrong[row]].ravel()[0]
-        expected = "a finite number" if spec.dtype == "float32" else "an integer"
-        least = "" if spec.least is None else f", at least {spec.least}"
-        raise refusal(f"row {row} of {spec.name} must be {expected}{least}, got {value}.")
-
-
-def texts_of(inputs: Arrays, name: str) -> list[str]:
-    """Returns the texts of an input; bytes that are not UTF-8 become U+FFFD."""
-    return [text.decode(errors="replace") for text in inputs[name].tolist()]
-
-
-def check_lengths(
-    name: str, lengths: Iterable[int], limit: int | None, owners: Iterable[int] | None = None
-) -> None:
-    """Refuses texts that are too long.
-
-    Args:
-        name: The input's name.
-        lengths: How many tokens each text, or each part of one, has.
-        limit: Most tokens of a text or part; None if there is no limit.
-        owners: The row of the input that each part belongs to; a row is one part if None.
-
-    Raises:
-        ServingError: A text is too long; the message names its row.
-    """
-    rows = enumerate(lengths) if owners is None else zip(owners, lengths, strict=True)
-    for number, length in rows:
-        if limit is not None and length > limit:
-            raise refusal(
-                f"row {number} of {name} has {length} tokens, more than the limit of {limit}: "
-                "split the text."
-            )
 
 
 class RowReader:
@@ -451,7 +372,3 @@ class RowReader:
         sources = self._source([one.parts[0].encode(*ANY_BYTES) for one in passages])
         check_lengths("source", map(len, sources), self._longest_source)
         return Request([PairRow(*row) for row in zip(sources, targets, begins, strict=True)])
-
-
-def _shape_text(spec: TensorSpec) -> str:
-    return "[" + ", ".join("?" if size is None else str(size) for size in spec.shape) + "]"

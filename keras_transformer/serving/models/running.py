@@ -13,7 +13,7 @@ from keras_transformer.artefact.signatures import Signature
 from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal, JournalEntry
-from keras_transformer.serving.models.inputs import check_inputs
+from keras_transformer.serving.models.arrays import check_inputs
 from keras_transformer.serving.models.rows import Arrays, Request, follows_grammar
 from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
 from keras_transformer.serving.models.versioning.versions import LoadedVersion

@@ -14,7 +14,7 @@ from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked, cannot
 from keras_transformer.serving.http.openai.fields import Fields
 from keras_transformer.serving.http.openai.search_fields import SILENT
-from keras_transformer.serving.models.inputs import texts_of
+from keras_transformer.serving.models.arrays import texts_of
 from keras_transformer.serving.models.outputs import strings
 from keras_transformer.serving.models.rows import Arrays
 from keras_transformer.serving.models.served import Reading
