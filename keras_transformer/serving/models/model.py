@@ -105,14 +105,8 @@ class ServedModel:
         self.min_score = manifest.min_score if options.min_score is None else options.min_score
         special_ids, seen = manifest.special_ids, manifest.training_text
         glossary = Glossary.read(options.glossary) if options.glossary else None
-        lift_with = partial(
-            text_lifter,
-            special_ids,
-            seen,
-            markup=options.markup,
-            casing=options.casing,
-            terms=options.terms,
-        )
+        chosen: Any = {name: getattr(options, name) for name in ("markup", "casing", "terms")}
+        lift_with = partial(text_lifter, special_ids, seen, **chosen)
         lift = lift_with(glossary=glossary)
         self._lift_of = cache(lambda profile: lift_with(markup=profile, glossary=glossary))
         spans = lifter_of(special_ids, seen, options.markup, glossary)
@@ -126,11 +120,9 @@ class ServedModel:
             )
         )
         more = (*SAMPLING, REQUIRE, GLOSSARY)
-        for name, own in (
-            ("translate_with_options", more),
-            ("translate_n_best", (NUM_HYPOTHESES, *more)),
-        ):
-            self.signatures[name] = with_more(self.signatures[name], *own)
+        own = {"translate_with_options": more, "translate_n_best": (NUM_HYPOTHESES, *more)}
+        for name, inputs in own.items():
+            self.signatures[name] = with_more(self.signatures[name], *inputs)
         known = seen.known_letterless if seen else None
         carried = carried_kinds(options.letterless, known, lambda: self._source.has_letters)
         split_text = splitter(
