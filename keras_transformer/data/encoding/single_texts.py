@@ -122,7 +122,7 @@ def encode_for_encoder(
         first.lengths == 0 if second is None else (first.lengths == 0) | (second.lengths == 0)
     )
     of_label = {label: number for number, label in enumerate(classes)}
-    return _kept(
+    return kept_rows(
         [row for row, _ in laid_out],
         is_empty,
         max_length,
@@ -148,7 +148,7 @@ def encode_for_decoder(
         decoder_row(ids[number].tolist(), tokenizer.special_ids, ends=True)
         for number in range(len(ids))
     ]
-    return _kept(
+    return kept_rows(
         rows,
         ids.lengths == 0,
         max_length,
@@ -193,7 +193,7 @@ def encode_packed(
     return EncodedTexts(packed, packed.lengths, classes, report, numbers, special_ids, objective)
 
 
-def _kept(
+def kept_rows(
     rows: list[list[int]],
     is_empty: npt.NDArray[np.bool_],
     max_length: int,
@@ -206,7 +206,24 @@ def _kept(
     unread: int = 0,
     words: Sequence[RaggedIds] = (),
 ) -> EncodedTexts:
-    """Drops empty rows and those of which the model would read more than `max_length` tokens."""
+    """Drops empty rows and those of which the model would read more than `max_length` tokens.
+
+    Args:
+        rows: All rows, special ids included.
+        is_empty: Which of them hold no text.
+        max_length: Most tokens of a row that the model reads.
+        origin: Where the texts come from.
+        special_ids: Those of the vocabulary.
+        objective: Makes batches of the rows.
+        second_starts: Where the second text of each begins; nowhere if None.
+        classes: The number of each one's label; 0 if None.
+        unread: Tokens of each that the model does not read.
+        words: The number of the word of each token of text, for the texts, then the second texts;
+            empty if they are not read word by word.
+
+    Raises:
+        ValueError: No text is left, or `max_length` is below 2.
+    """
     check_max_length(max_length)
     packed = RaggedIds.from_rows(rows)
     too_long = ~is_empty & (packed.lengths - unread > max_length)

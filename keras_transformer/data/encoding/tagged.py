@@ -1,12 +1,13 @@
 """Rows of tagged texts, with a tag at the first token of each word."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from keras_transformer.data.encoding.encode import NO_WORD, tokenize_words
-from keras_transformer.data.encoding.id_pairs import RaggedIds, TextReport, check_max_length
-from keras_transformer.data.encoding.single_texts import EncodedTexts
+from keras_transformer.data.encoding.single_texts import EncodedTexts, kept_rows
 from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Objective
 from keras_transformer.data.sources.tagged import TaggedTexts
@@ -33,40 +34,22 @@ def encode_tagged(
     Raises:
         ValueError: No text is left, or `max_length` is below 2.
     """
-    check_max_length(max_length)
-    special_ids = tokenizer.special_ids
-    numbers = {tag: number for number, tag in enumerate(classes)}
-    texts_ids, texts_words = tokenize_words(texts.words, tokenizer)
-    of_words = np.asarray([numbers[tag] for row in texts.tags for tag in row], np.int32)
-    rows, tags, words, kept = [], [], [], []
-    empty = 0
-    for line in range(len(texts)):
-        ids, own = texts_ids[line].tolist(), texts_words[line]
-        row, _ = encoder_row(ids, None, special_ids)
-        empty += not ids
-        if ids and len(row) <= max_length:
-            rows.append(row)
-            is_first = np.diff(own, prepend=NO_WORD) != 0
-            begin = int(special_ids.bos is not None)
-            around = (begin, len(row) - len(ids) - begin)
-            own_tags = np.where(is_first, of_words[own], NO_TAG)
-            tags.append(np.pad(own_tags, around, constant_values=NO_TAG))
-            words.append(np.pad(own, around, constant_values=NO_WORD))
-            kept.append(line)
-    report = TextReport(len(texts), len(rows), empty, len(texts) - len(rows) - empty, max_length)
-    if not rows:
-        raise ValueError(
-            f"no text of {texts.origin} is left: {report}; check the text and max_length"
-        )
-    packed = RaggedIds.from_rows(rows)
-    return EncodedTexts(
-        packed,
-        packed.lengths,
-        np.zeros(len(rows), np.int32),
-        report,
-        np.asarray(kept, np.int64),
-        special_ids,
-        objective,
-        np.concatenate(tags),
-        np.concatenate(words),
+    ids, words = tokenize_words(texts.words, tokenizer)
+    encoded = kept_rows(
+        [
+            encoder_row(ids[line].tolist(), None, tokenizer.special_ids)[0]
+            for line in range(len(ids))
+        ],
+        ids.lengths == 0,
+        max_length,
+        texts.origin,
+        special_ids=tokenizer.special_ids,
+        objective=objective,
+        words=[words],
     )
+    numbers = {tag: number for number, tag in enumerate(classes)}
+    of_words = np.asarray([numbers[tag] for row in texts.tags for tag in row], np.int32)
+    read: Any = encoded.token_words
+    # Between the words of two rows stands an eos, which is of none.
+    is_first = (read != NO_WORD) & (np.diff(read, prepend=NO_WORD) != 0)
+    return replace(encoded, token_classes=np.where(is_first, of_words[read], NO_TAG))
