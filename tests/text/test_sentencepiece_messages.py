@@ -14,7 +14,7 @@ import sys
 
 import keras_transformer.pretrained.sentencepiece_models
 import keras_transformer.text.added_pieces
-import keras_transformer.text.piece_probabilities
+import keras_transformer.training.transfer.rehearsal
 import keras_transformer.runtime.translator
 from keras_transformer.text.tokenizer import Tokenizer
 
