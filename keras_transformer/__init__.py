@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from keras_transformer.decoding.generator import Generator
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.evaluation import corpus_scores
+    from keras_transformer.export.pretrained.export import to_keras_hub
     from keras_transformer.features.feature_runs import RunFeatures
     from keras_transformer.models.decoder_only import DecoderOnly, build_decoder
     from keras_transformer.models.encoder_only import EncoderOnly, build_encoder
@@ -120,6 +121,7 @@ __all__ = [
     "read_parallel",
     "read_texts",
     "read_tsv",
+    "to_keras_hub",
     "train",
     "train_texts",
     "train_tokenizer",
@@ -177,6 +179,7 @@ _HOMES = {
     "read_parallel": "data.sources.files",
     "read_texts": "data.sources.texts",
     "read_tsv": "data.sources.tsv",
+    "to_keras_hub": "export.pretrained.export",
     "train": "training.run.train",
     "train_texts": "training.texts.train",
     "train_tokenizer": "text.tokenizer",

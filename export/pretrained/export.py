@@ -88,6 +88,37 @@ def export_pretrained(
     return Path(directory)
 
 
+def to_keras_hub(
+    model: AnyModel | str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    tokenizer: Tokenizer | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Writes a model as a preset of keras-hub, which need not be installed.
+
+    Args:
+        model: A model of this package, or the directory of a run.
+        directory: The directory to write, for keras-hub's `from_preset`.
+        tokenizer: The model's tokenizer; only with a model, since a run has its own.
+        overwrite: Replace the directory if it exists.
+
+    Returns:
+        The directory.
+
+    Raises:
+        FileExistsError: The directory exists and `overwrite` is False, or it is no preset.
+        TypeError: The model is none of this package, or has no tokenizer.
+        ValueError: keras-hub has no such model: the message names what it lacks.
+
+    Example:
+        `to_keras_hub(model, "preset", tokenizer=tokenizer)`
+    """
+    return export_pretrained(
+        model, directory, format="keras_hub", tokenizer=tokenizer, overwrite=overwrite
+    )
+
+
 def _of_run(run: Path) -> Outgoing:
     model, source, target = load_run(run)
     place = RunDirectory(run)

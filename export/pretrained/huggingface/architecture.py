@@ -25,7 +25,9 @@ class Architecture:
         config: Returns the fields of `config.json` that are not special ids.
         tensors: Returns the weights by name.
         save_tokenizer: Writes the tokenizer's files to a directory.
-        check: Raises a `ValueError` for what the config does not show.
+        check: Raises a `ValueError` for what the form does not show.
+        check_files: Takes the model and the architecture's name and raises a `ValueError` for what
+            the files of Hugging Face cannot say.
     """
 
     form: ModelForm
@@ -33,3 +35,4 @@ class Architecture:
     tensors: Callable[[Outgoing], dict[str, Array]]
     save_tokenizer: Callable[[Outgoing, Path], None]
     check: Callable[[Outgoing], None]
+    check_files: Callable[[Outgoing, str], None] = lambda outgoing, name: None

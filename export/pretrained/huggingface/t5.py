@@ -43,11 +43,6 @@ def _check(outgoing: Outgoing) -> None:
     check_shared(outgoing)
     if config.relative_buckets is None:
         raise ValueError(f"{FORM.name} needs relative_buckets, got None.")
-    if config.gated_feed_forward and config.activation == "gelu":
-        raise ValueError(
-            f"{FORM.name} has only the tanh form of GELU behind gates: with gated_feed_forward it "
-            "needs activation='gelu_tanh', got 'gelu'."
-        )
     if config.share_embeddings == "none" and not np.array_equal(
         model.source_embeddings.tokens.matrix, model.target_embeddings.tokens.matrix
     ):
@@ -61,7 +56,9 @@ def _config(outgoing: Outgoing) -> dict[str, Any]:
     config = outgoing.config
     name = THEIR_ACTIVATIONS[config.activation]
     if config.gated_feed_forward:
-        name = "gated-gelu" if config.activation == "gelu_tanh" else f"gated-{name}"
+        # "gated-gelu" means the tanh form.
+        name = {"gelu": "gelu_python", "gelu_tanh": "gelu"}.get(config.activation, name)
+        name = f"gated-{name}"
     is_tied = config.share_embeddings == "all"
     return {
         "model_type": "t5",

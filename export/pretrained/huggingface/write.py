@@ -47,18 +47,13 @@ def check(outgoing: Outgoing) -> None:
     """
     architecture = architecture_of(outgoing)
     architecture.check(outgoing)
+    architecture.check_files(outgoing, architecture.form.name)
     _save_file()
 
 
 def write(outgoing: Outgoing, directory: Path) -> None:
     """Writes the files of the architecture that the model has."""
-    architecture = architecture_of(outgoing)
-    config = {
-        "architectures": [architecture.form.name],
-        **_special_ids(outgoing),
-        **architecture.config(outgoing),
-        "dtype": "float32",
-    }
+    architecture, config = architecture_of(outgoing), config_of(outgoing)
     write_json(directory / CONFIG, config)
     write_json(directory / GENERATION, _generation(outgoing, config))
     architecture.save_tokenizer(outgoing, directory)
@@ -67,6 +62,17 @@ def write(outgoing: Outgoing, directory: Path) -> None:
     tensors = {**outgoing.unused, **architecture.tensors(outgoing)}
     with whole_file(directory / SAFETENSORS) as partial:
         _save_file()(tensors, str(partial), metadata={"format": "pt"})
+
+
+def config_of(outgoing: Outgoing) -> dict[str, Any]:
+    """Returns the values of `config.json`."""
+    architecture = architecture_of(outgoing)
+    return {
+        "architectures": [architecture.form.name],
+        **_special_ids(outgoing),
+        **architecture.config(outgoing),
+        "dtype": "float32",
+    }
 
 
 def architecture_of(outgoing: Outgoing) -> Architecture:

@@ -3,18 +3,19 @@ by the tables that presets are read with.
 """
 
 import json
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_transformer.export.pretrained.huggingface import write as huggingface
-from keras_transformer.export.pretrained.keras_hub.vocabularies import save_vocabulary
+from keras_transformer.export.pretrained.huggingface.architecture import THEIR_ACTIVATIONS
+from keras_transformer.export.pretrained.huggingface.write import architecture_of, config_of
+from keras_transformer.export.pretrained.keras_hub.vocabularies import kind_of, save_vocabulary
 from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.pretrained.huggingface.bert_family import MASKED_ACTIVATION
 from keras_transformer.pretrained.keras_hub.directory import FAMILIES
-from keras_transformer.pretrained.keras_hub.family import TASK, Family, Head, Weight
+from keras_transformer.pretrained.keras_hub.family import TASK, Config, Family, Head, Weight
 from keras_transformer.pretrained.keras_hub.preset import (
     CONFIG,
     MODEL_WEIGHTS,
@@ -24,88 +25,67 @@ from keras_transformer.pretrained.keras_hub.preset import (
     TOKENIZER_FILE,
 )
 from keras_transformer.pretrained.keras_hub.weights import write_weights
-from keras_transformer.pretrained.tensor_files import Array, Tensors, open_huggingface
-from keras_transformer.pretrained.values import read_json
-
-# How our kinds of vocabulary are called there; SentencePiece models go by their files' names.
-_KINDS = {"WordPiece": "words", "BPE": "bytes"}
+from keras_transformer.pretrained.tensor_files import Array
 
 
 def check(outgoing: Outgoing) -> None:
     """Raises a ValueError that names what no family has."""
-    huggingface.check(outgoing)
+    architecture_of(outgoing).check(outgoing)
 
 
 def write(outgoing: Outgoing, directory: Path) -> None:
     """Writes the preset."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        huggingface.write(outgoing, folder)
-        _translate(outgoing, folder, directory)
-
-
-def _translate(outgoing: Outgoing, folder: Path, directory: Path) -> None:
-    theirs = read_json(folder / huggingface.CONFIG)
-    name, family = _family(outgoing, theirs)
-    prefix = name.removesuffix("Backbone")
-    config = _backbone(family, theirs, prefix)
-    task, head = _head(family, theirs)
-    tensors = open_huggingface(folder).renamed(lambda one: one.removeprefix(family.body))
+    theirs = {**config_of(outgoing), **_masked(outgoing.config)}
+    prefix, family, task, head = _family(outgoing, theirs["architectures"][0])
+    config = _backbone(prefix, family, head, theirs)
     weights = [*family.weights(config), *head.weights]
-    arrays = dict(_arrays(tensors, weights, family, config, outgoing.unused))
-    of_task = {one.removeprefix(TASK): arrays.pop(one) for one in [*arrays] if TASK in one}
-    write_weights(directory / MODEL_WEIGHTS, arrays)
+    arrays = dict(_arrays(_tensors(outgoing, family), weights, family, config))
+    of_task = {name.removeprefix(TASK): arrays.pop(name) for name in [*arrays] if TASK in name}
     backbone = _object(f"{prefix}Backbone", config)
-    _write(directory / CONFIG, backbone)
-    vocabulary = save_vocabulary(outgoing.source, family.vocabulary, folder, directory)
-    tokenizer = _object(f"{prefix}Tokenizer", vocabulary)
-    _write(directory / TOKENIZER_FILE, tokenizer)
-    if not task:
-        return
-    longest = theirs.get("max_position_embeddings", theirs.get("n_positions")) or 1024
-    fields: dict[str, Any] = {"tokenizer": tokenizer}
-    if task != "Seq2SeqLM":
-        fields["sequence_length"] = config.get("max_sequence_length", longest)
-    if task == "CausalLM":
-        fields["add_start_token"] = outgoing.config.starts_prompts
-    layout = _object(f"{prefix}{task}Preprocessor", fields)
-    _write(directory / PREPROCESSOR, layout)
-    parts: dict[str, Any] = {"backbone": backbone, "preprocessor": layout}
-    if task == "TextClassifier":
-        parts["num_classes"] = len(theirs["id2label"])
-        is_multi = theirs.get("problem_type") == "multi_label_classification"
-        parts["activation"] = "sigmoid" if is_multi else "linear"
-    _write(directory / TASK_FILE, _object(f"{prefix}{task}", parts))
+    fields = save_vocabulary(outgoing, family.vocabulary, directory)
+    tokenizer = _object(f"{prefix}Tokenizer", fields)
+    objects = {CONFIG: backbone, TOKENIZER_FILE: tokenizer}
+    if task:
+        layout = _layout(outgoing, prefix + task, tokenizer, {**theirs, **config})
+        objects[PREPROCESSOR] = layout
+        objects[TASK_FILE] = _task(prefix + task, backbone, layout, theirs)
+    for name, values in objects.items():
+        text = json.dumps(values, indent=4, ensure_ascii=False)
+        (directory / name).write_text(text, encoding="utf-8")
+    write_weights(directory / MODEL_WEIGHTS, arrays)
     if of_task:
         write_weights(directory / TASK_WEIGHTS, of_task)
 
 
-def _family(outgoing: Outgoing, theirs: dict[str, Any]) -> tuple[str, Family]:
-    """Returns the class of the backbone, and its family."""
-    kind = ""
-    if outgoing.source.kind != "sentencepiece":
-        kind = _KINDS.get(json.loads(outgoing.source.model)["model"]["type"], "other")
-    alike = {
-        name: family
-        for name, family in FAMILIES.items()
-        if family.model_type == theirs["model_type"] and family.written is not None
-    }
-    for name, family in alike.items():
-        if family.vocabulary.kind == kind or (
-            kind == "" and family.vocabulary.kind not in _KINDS.values()
-        ):
-            return name, family
-    written = sorted({one.model_type for one in FAMILIES.values() if one.written is not None})
+def _family(outgoing: Outgoing, architecture: str) -> tuple[str, Family, str, Head]:
+    """Returns what the names of its classes begin with, the family, the task and the head."""
+    kind, has_architecture = kind_of(outgoing.source), False
+    for name, family in FAMILIES.items():
+        # A task before the backbone alone.
+        for task, head in sorted(family.heads.items(), reverse=True):
+            if architecture in (head.architecture, head.also):
+                has_architecture = True
+                if kind_of(family.vocabulary) == kind:
+                    return name.removesuffix("Backbone"), family, task, head
+    if has_architecture:
+        raise ValueError(f"keras-hub has no {architecture} with a vocabulary of the kind {kind}.")
     raise ValueError(
-        f"keras-hub has no {theirs['model_type']} with a vocabulary of the kind "
-        f"{kind or 'SentencePiece'} here: of Hugging Face's types, {', '.join(written)} are "
-        "written."
+        f"keras-hub has no {architecture}, as Hugging Face calls it, here: {', '.join(FAMILIES)} "
+        "are written, with the heads that docs/import.md names."
     )
 
 
-def _backbone(family: Family, theirs: dict[str, Any], prefix: str) -> dict[str, Any]:
+def _masked(config: Any) -> dict[str, str]:
+    """Returns the activation of a head for masked tokens, which their config does not have."""
+    if getattr(config, "head", None) != "masked_lm":
+        return {}
+    return {MASKED_ACTIVATION: THEIR_ACTIVATIONS[config.masked_activation or config.activation]}
+
+
+def _backbone(prefix: str, family: Family, head: Head, theirs: Config) -> dict[str, Any]:
     """Returns the fields of the backbone's config."""
-    for name, value in family.constants.items():
+    usual = family.constants.get("hidden_act", family.constants.get("activation"))
+    for name, value in {MASKED_ACTIVATION: usual, **family.constants, **head.constants}.items():
         if theirs.get(name, value) != value:
             raise ValueError(
                 f"keras-hub's {prefix} needs {name}={value!r}, as Hugging Face calls it, got "
@@ -114,54 +94,82 @@ def _backbone(family: Family, theirs: dict[str, Any], prefix: str) -> dict[str, 
     found: dict[str, Any] = {}
     for ours, several in family.fields.items():
         values = {name: theirs[name] for name in several if name in theirs}
-        if len(set(values.values())) > 1:
+        # It has one rate for all dropout: of several the first, which is that of states.
+        if len(set(values.values())) > 1 and ours != "dropout":
             raise ValueError(f"keras-hub's {prefix} has one {ours}, got {values}.")
         if values:
             found[ours] = next(iter(values.values()))
-    if family.written is not None:
-        found |= family.written(theirs)
+    return {**found, **family.written(theirs)}
+
+
+def _tensors(outgoing: Outgoing, family: Family) -> dict[str, Array]:
+    """Returns the tensors by Hugging Face's names, without those that keras-hub keeps in others.
+
+    Raises:
+        ValueError: Keras-hub has none for one of them.
+    """
+    own = architecture_of(outgoing).tensors(outgoing)
+    found = {name.removeprefix(family.body): array for name, array in own.items()}
+    if family.zeros in found and not found[family.zeros].any():
+        del found[family.zeros]
+    if family.added is not None and family.added[0] in found:
+        one, table = family.added
+        if len(found[one]) != 1:
+            raise ValueError(f"keras-hub has no {one}: num_token_types must be 0 or 1.")
+        found[table] = found[table] + found.pop(one)
+    if family.pooler:
+        width = outgoing.config.model_dim
+        unread = np.zeros((width, width), np.float32), np.zeros(width, np.float32)
+        for ending, array in zip(("weight", "bias"), unread, strict=True):
+            name = f"{family.pooler}.{ending}"
+            found.setdefault(name, outgoing.unused.get(name, array))
     return found
 
 
-def _head(family: Family, theirs: dict[str, Any]) -> tuple[str, Head]:
-    """Returns the task and the head of an architecture, the task with the longest name first."""
-    [architecture] = theirs["architectures"]
-    for task, head in sorted(family.heads.items(), reverse=True):
-        if head.architecture == architecture:
-            return task, head
-    known = ", ".join(head.architecture for head in family.heads.values())
-    raise ValueError(f"keras-hub has no head of a {architecture}: only of {known}.")
-
-
 def _arrays(
-    tensors: Tensors, weights: list[Weight], family: Family, config: dict[str, Any], unused: Any
+    tensors: dict[str, Array], weights: Iterable[Weight], family: Family, config: Config
 ) -> Iterator[tuple[str, Array]]:
     """Yields the arrays by their paths.
 
     Raises:
         ValueError: The model lacks one, or has one that keras-hub has not.
     """
-    known = {weight.name for weight in weights}
-    extra = [
-        name
-        for name in tensors
-        if name not in {*known, *unused} and (name not in family.zeros or tensors[name].any())
-    ]
-    if extra:
-        raise ValueError(f"keras-hub has no weight {extra[0]} (as Hugging Face calls it).")
+    for name in tensors.keys() - {weight.name for weight in weights}:
+        raise ValueError(f"keras-hub has no weight {name} (as Hugging Face calls it).")
     for weight in weights:
-        if weight.name not in tensors:
-            if weight.name.endswith(family.optional):
-                continue
+        if weight.name in tensors:
+            array = np.split(tensors[weight.name], weight.parts, axis=-1)[weight.part]
+            heads = config[weight.form.heads] if weight.form.heads else 0
+            yield weight.path, np.ascontiguousarray(weight.form.write(array, heads))
+        elif not weight.name.endswith(family.optional):
             raise ValueError(
                 f"keras-hub needs the weight {weight.name} (as Hugging Face calls it), which this "
                 "model lacks."
             )
-        array = tensors[weight.name]
-        if weight.parts > 1:
-            array = np.split(array, weight.parts, axis=-1)[weight.part]
-        heads = config[weight.form.heads] if weight.form.heads else 0
-        yield weight.path, np.ascontiguousarray(weight.form.write(array, heads))
+
+
+def _layout(
+    outgoing: Outgoing, task: str, tokenizer: dict[str, Any], config: Config
+) -> dict[str, Any]:
+    """Returns what lays out the inputs of a task."""
+    fields: dict[str, Any] = {"tokenizer": tokenizer}
+    longest = config.get("max_sequence_length", config.get("max_position_embeddings"))
+    sides = ("encoder_", "decoder_") if task.endswith("Seq2SeqLM") else ("",)
+    fields |= {f"{side}sequence_length": longest or 1024 for side in sides}
+    if task.endswith("CausalLM"):
+        fields["add_start_token"] = outgoing.config.starts_prompts
+    return _object(f"{task}Preprocessor", fields)
+
+
+def _task(
+    name: str, backbone: dict[str, Any], layout: dict[str, Any], theirs: Config
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"backbone": backbone, "preprocessor": layout}
+    if name.endswith("TextClassifier"):
+        is_multi = theirs.get("problem_type") == "multi_label_classification"
+        fields["num_classes"] = len(theirs["id2label"])
+        fields["activation"] = "sigmoid" if is_multi else "linear"
+    return _object(name, fields)
 
 
 def _object(kind: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +180,3 @@ def _object(kind: str, config: dict[str, Any]) -> dict[str, Any]:
         "config": config,
         "registered_name": f"keras_hub>{kind}",
     }
-
-
-def _write(path: Path, values: dict[str, Any]) -> None:
-    path.write_text(json.dumps(values, indent=4, ensure_ascii=False), encoding="utf-8")

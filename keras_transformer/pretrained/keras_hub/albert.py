@@ -54,6 +54,7 @@ FAMILIES = {
             "spiece.model",
             {"bos_token_id": "[CLS]", "eos_token_id": "[SEP]", "pad_token_id": "<pad>"},
             {"do_lower_case": False, "keep_accents": True},
+            mask="[MASK]",
         ),
         {
             "": Head("AlbertModel"),
@@ -63,5 +64,6 @@ FAMILIES = {
             ),
         },
         body="albert.",
+        pooler="pooler",
     )
 }

@@ -13,7 +13,6 @@ from keras_transformer.pretrained.keras_hub.family import (
     heads_out,
     layers,
     norm,
-    nothing_more,
     numbered,
     rows_behind,
     table,
@@ -64,7 +63,6 @@ FAMILIES = {
         _weights,
         BART_BYTES,
         dict.fromkeys(("", "Seq2SeqLM"), Head("BartForConditionalGeneration")),
-        written=nothing_more,
-        zeros=("final_logits_bias",),
+        zeros="final_logits_bias",
     )
 }

@@ -22,7 +22,6 @@ from keras_transformer.pretrained.keras_hub.family import (
     heads_out,
     layers,
     norm,
-    nothing_more,
     rows_behind,
     table,
 )
@@ -125,7 +124,7 @@ BERT = Family(
         ),
     },
     body="bert.",
-    written=nothing_more,
+    pooler="pooler.dense",
 )
 
 
@@ -145,8 +144,9 @@ def _roberta_weights(config: Config) -> Iterator[Weight]:
     yield from layers(config, "transformer_encoder", "encoder.layer.{}.", BLOCK)
 
 
-def _longer(config: FileValues) -> dict[str, Any]:
-    return {"max_position_embeddings": config.integer("max_sequence_length", 512) + 2}
+def _roberta(config: FileValues) -> dict[str, Any]:
+    longest = config.integer("max_sequence_length", 512)
+    return {"max_position_embeddings": longest + 2, "type_vocab_size": 0}
 
 
 def _roberta_heads(name: str) -> dict[str, Head]:
@@ -170,14 +170,15 @@ _WITHOUT = {
 ROBERTA = Family(
     "roberta",
     _WITHOUT,
-    {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "type_vocab_size": 0},
+    {"hidden_act": "gelu", "layer_norm_eps": 1e-5},
     _roberta_weights,
     BART_BYTES,
     _roberta_heads("Roberta"),
     body="roberta.",
-    computed=_longer,
-    known=("max_sequence_length",),
+    computed=_roberta,
     written=lambda theirs: {"max_sequence_length": theirs["max_position_embeddings"] - 2},
+    known=("max_sequence_length",),
+    added=("embeddings.token_type_embeddings.weight", "embeddings.position_embeddings.weight"),
 )
 _DISTILBERT_BLOCK = block(
     (
@@ -224,9 +225,17 @@ DISTILBERT = Family(
         ),
     },
     body="distilbert.",
-    written=nothing_more,
 )
-_NARROW = SIZES | {"embedding_dim": ("embedding_size",)}
+# Its backbone has another name for the size of the vocabulary.
+_NARROW = {
+    "vocab_size": ("vocab_size",),
+    "embedding_dim": ("embedding_size",),
+    **{name: theirs for name, theirs in SIZES.items() if name != "vocabulary_size"},
+}
+
+
+# Which no ELECTRA was trained with.
+_ELECTRA_POOLER = "discriminator_predictions.pooled"
 
 
 def _electra_weights(config: Config) -> Iterator[Weight]:
@@ -236,18 +245,18 @@ def _electra_weights(config: Config) -> Iterator[Weight]:
         yield from dense(pooler, "embeddings_project")
         pooler = "layers/dense_1"
     yield from layers(config, "transformer_encoder", "encoder.layer.{}.", BLOCK)
-    # Which keras-hub has, though no ELECTRA was trained with it.
-    yield from dense(pooler, "discriminator_predictions.pooled")
+    yield from dense(pooler, _ELECTRA_POOLER)
 
 
 ELECTRA = Family(
     "electra",
-    {"vocab_size": ("vocab_size",), **_NARROW},
+    _NARROW,
     {"hidden_act": "gelu_new", "layer_norm_eps": 1e-12},
     _electra_weights,
     WORDS,
     {"": Head("ElectraModel")},
     body="electra.",
+    pooler=_ELECTRA_POOLER,
 )
 FAMILIES = {
     "BertBackbone": BERT,
@@ -257,7 +266,6 @@ FAMILIES = {
         model_type="xlm-roberta",
         vocabulary=Vocabulary("sentencepiece.bpe.model", {}),
         heads=_roberta_heads("XLMRoberta"),
-        written=None,
     ),
     "DistilBertBackbone": DISTILBERT,
     "ElectraBackbone": ELECTRA,

@@ -1,6 +1,8 @@
 """A preset of keras-hub as a directory of Hugging Face: config, vocabulary, and tensors by name."""
 
+import itertools
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,27 +57,36 @@ def as_huggingface(path: Path) -> Iterator[tuple[Path, Tensors]]:
     Raises:
         ImportRefusedError: The preset is of an unknown family or task, or a file of it is damaged.
     """
+    preset = Preset(path)
+    family = _family(preset)
+    names = {theirs: name for name, several in family.fields.items() for theirs in several}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+        tensors = _translate(preset, family, Path(temporary))
         try:
-            yield folder, _translate(Preset(path), folder)
+            yield Path(temporary), tensors
         except ValueError as error:
             if temporary not in str(error):
                 raise
-            # What reads the folder knows of no other.
-            raise ImportRefusedError(str(error).replace(temporary, str(path))) from error
+            # What reads the folder knows neither the preset nor its fields.
+            told = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), str(error))
+            raise ImportRefusedError(told.replace(temporary, str(path))) from error
 
 
-def _translate(preset: Preset, folder: Path) -> Tensors:
-    backbone = preset.backbone
-    if backbone.kind not in FAMILIES:
+def _family(preset: Preset) -> Family:
+    kind = preset.backbone.kind
+    if kind not in FAMILIES:
         raise ImportRefusedError(
-            f"{preset.path / CONFIG} is of a {backbone.kind}: of keras-hub, "
-            f"{', '.join(sorted(FAMILIES))} are supported."
+            f"{preset.path / CONFIG} is of a {kind}: of keras-hub, {', '.join(sorted(FAMILIES))} "
+            "are supported."
         )
-    family = FAMILIES[backbone.kind]
+    return FAMILIES[kind]
+
+
+def _translate(preset: Preset, family: Family, folder: Path) -> Tensors:
+    backbone = preset.backbone
     _check_fields(backbone, family)
     head, of_head = _head(preset, family)
+    tensors = _tensors(preset, family, head)
     config = {
         "model_type": family.model_type,
         "architectures": [head.architecture],
@@ -84,7 +95,7 @@ def _translate(preset: Preset, folder: Path) -> Tensors:
         **read_vocabulary(preset, family.vocabulary, folder),
     }
     (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")
-    return _tensors(preset, [*family.weights(backbone.config.values), *head.weights])
+    return tensors
 
 
 def _check_fields(backbone: Part, family: Family) -> None:
@@ -101,6 +112,7 @@ def _check_fields(backbone: Part, family: Family) -> None:
             f"{config.origin} is quantized, which is not supported: save the preset in float32 or "
             "bfloat16."
         )
+    config.integer("num_layers", least=1)
 
 
 def _fields(backbone: Part, family: Family) -> dict[str, Any]:
@@ -127,10 +139,8 @@ def _head(preset: Preset, family: Family) -> tuple[Head, dict[str, Any]]:
             "supported; remove the file to import the model without a head."
         )
     head = family.heads[ending]
-    fields = dict(head.constants)
-    if ending == "TextClassifier":
-        fields |= _classes(task)
-    return head, fields
+    of_task = _classes(task) if ending == "TextClassifier" else {}
+    return head, {**head.constants, **of_task}
 
 
 def _classes(task: Part) -> dict[str, Any]:
@@ -139,7 +149,7 @@ def _classes(task: Part) -> dict[str, Any]:
     problems: dict[str | None, str | None] = {None: None, "linear": None, "softmax": None}
     if count > 1:
         problems["sigmoid"] = "multi_label_classification"
-    if kind not in problems:
+    if not isinstance(kind, str | None) or kind not in problems:
         raise ImportRefusedError(
             f"{task.config.origin} has {count} classes and activation: {kind!r}, and only "
             f"{', '.join(map(repr, problems))} are supported."
@@ -147,32 +157,46 @@ def _classes(task: Part) -> dict[str, Any]:
     return {"num_labels": count, "problem_type": problems[kind]}
 
 
-def _tensors(preset: Preset, weights: list[Weight]) -> Tensors:
-    path = preset.path / MODEL_WEIGHTS
+def _tensors(preset: Preset, family: Family, head: Head) -> Tensors:
+    """Returns the tensors by Hugging Face's names.
+
+    Raises:
+        ImportRefusedError: The files lack a weight, or hold one that the family has not.
+    """
+    path, of_task = preset.path / MODEL_WEIGHTS, preset.path / TASK_WEIGHTS
     found = open_weights(path)
-    of_task = preset.path / TASK_WEIGHTS
     if of_task.is_file():
         further = open_weights(of_task)
-        found |= {
-            TASK + name: read for name, read in further.items() if not name.startswith(_TRAINING)
-        }
-    known = {one.path: one for one in weights}
-    for name in found:
-        if name not in known:
-            raise ImportRefusedError(
-                f"{of_task if name.startswith(TASK) else path} holds {name.removeprefix(TASK)}, a "
-                f"weight that is unknown here for a {preset.backbone.kind}."
-            )
+        found |= {TASK + name: further[name] for name in further if not name.startswith(_TRAINING)}
     parts: dict[str, list[Callable[[], Array]]] = {}
-    for one in weights:
-        if one.path in found:
-            read = partial(_formed, found[one.path], one)
-            parts.setdefault(one.name, []).append(read)
+    # However many layers a config claims, the first that the file lacks ends this.
+    for weight in itertools.chain(family.weights(preset.backbone.config.values), head.weights):
+        read = found.pop(weight.path, None)
+        if read is not None:
+            parts.setdefault(weight.name, []).append(partial(_formed, read, weight, path))
+        elif not weight.name.endswith(family.optional):
+            file = of_task if weight.path.startswith(TASK) else path
+            raise ImportRefusedError(
+                f"{file} lacks the weight {weight.path.removeprefix(TASK)}, which a "
+                f"{preset.backbone.kind} with the fields of {CONFIG} has."
+            )
+    for name in found:
+        raise ImportRefusedError(
+            f"{of_task if name.startswith(TASK) else path} holds {name.removeprefix(TASK)}, a "
+            f"weight that a {preset.backbone.kind} with the fields of {CONFIG} has not."
+        )
     return Tensors({name: partial(_joined, several) for name, several in parts.items()}, str(path))
 
 
-def _formed(read: Callable[[], Array], weight: Weight) -> Array:
-    return weight.form.read(read())
+def _formed(read: Callable[[], Array], weight: Weight, path: Path) -> Array:
+    array = read()
+    try:
+        return weight.form.read(array)
+    except ValueError as error:
+        raise ImportRefusedError(
+            f"{path}: {weight.path.removeprefix(TASK)} has the shape {array.shape}, which is not "
+            "that of such a weight."
+        ) from error
 
 
 def _joined(several: list[Callable[[], Array]]) -> Array:

@@ -124,11 +124,13 @@ class Head:
         architecture: Its name there.
         weights: Those of `task.weights.h5`.
         constants: Fields of Hugging Face's config.
+        also: Another architecture that leaves as this task; the config says which one it is.
     """
 
     architecture: str
     weights: tuple[Weight, ...] = ()
     constants: Config = field(default_factory=dict)
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,38 +138,45 @@ class Vocabulary:
     """The vocabulary of a family.
 
     Attributes:
-        kind: "words" (WordPiece), "bytes" (byte-level BPE) or the name of a SentencePiece model.
+        kind: "words" (WordPiece), "bytes" (byte-level BPE), or the file's name that Hugging Face
+            has for a SentencePiece model.
         special: Field of Hugging Face's config → the token whose id it is.
         settings: Fields of `tokenizer_config.json`.
+        mask: The mask among the pieces of a SentencePiece model; empty if it is behind them.
+        fields: Fields of keras-hub's tokenizer that have one value here.
     """
 
     kind: str
     special: Mapping[str, str]
     settings: Config = field(default_factory=dict)
+    mask: str = ""
+    fields: Config = field(default_factory=dict)
 
 
-def _nothing(_: FileValues) -> dict[str, Any]:
+def _nothing(_: Any) -> dict[str, Any]:
     return {}
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of keras-hub.
+    """A family of keras-hub: one table for both directions.
 
     Attributes:
         model_type: Its name in Hugging Face.
-        fields: Field of the backbone's config → those of Hugging Face's that it says.
+        fields: Field of the backbone's config → those of Hugging Face's that have its value.
         constants: Fields of Hugging Face's that keras-hub's code fixes.
         weights: Takes the backbone's config and returns the weights.
         vocabulary: Its vocabulary.
         heads: The ending of a task's class → the head; "" of a backbone alone.
         body: What may stand before the tensors' names.
         computed: Takes the backbone's config and returns further fields of Hugging Face's.
-        known: Further fields of the backbone's config, which `computed` reads, or nothing here.
-        written: Takes Hugging Face's config and returns the fields that `computed` reads; None of a
-            family that is not written.
-        optional: Endings of the names of tensors that a model may lack.
-        zeros: Names of tensors that must be zero, as keras-hub has none.
+        written: The way back: takes Hugging Face's config and returns the fields of the backbone's
+            that `computed` reads.
+        known: Those fields, and others that say nothing here.
+        optional: Endings of the names of tensors that some models lack.
+        zeros: Name of a tensor that must be zero, as keras-hub has none.
+        pooler: Name of the linear layer that keras-hub always has, and models without a pooler not.
+        added: Name of a tensor with one row that keras-hub lacks → the table that takes it up.
     """
 
     model_type: str
@@ -178,15 +187,12 @@ class Family:
     heads: Mapping[str, Head]
     body: str = ""
     computed: Callable[[FileValues], dict[str, Any]] = _nothing
+    written: Callable[[Config], dict[str, Any]] = _nothing
     known: tuple[str, ...] = ()
-    written: Callable[[Config], dict[str, Any]] | None = None
     optional: tuple[str, ...] = ()
-    zeros: tuple[str, ...] = ()
-
-
-def nothing_more(_: Config) -> dict[str, Any]:
-    """Returns no further fields."""
-    return {}
+    zeros: str = ""
+    pooler: str = ""
+    added: tuple[str, str] | None = None
 
 
 def layers(

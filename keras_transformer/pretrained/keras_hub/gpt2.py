@@ -13,7 +13,6 @@ from keras_transformer.pretrained.keras_hub.family import (
     heads_in,
     heads_out,
     norm,
-    nothing_more,
     numbered,
     table,
 )
@@ -54,6 +53,5 @@ GPT2 = Family(
     Vocabulary("bytes", {"bos_token_id": _END, "eos_token_id": _END}),
     dict.fromkeys(("", "CausalLM"), Head("GPT2LMHeadModel")),
     body="transformer.",
-    written=nothing_more,
 )
 FAMILIES = {"GPT2Backbone": GPT2}

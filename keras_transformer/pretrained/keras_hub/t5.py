@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_transformer.pretrained.errors import ImportRefusedError
+from keras_transformer.pretrained.huggingface.fields import ACTIVATIONS
 from keras_transformer.pretrained.keras_hub.family import (
     MATRIX,
     SAME,
@@ -66,8 +67,8 @@ def _computed(config: FileValues) -> dict[str, Any]:
     width, heads = config.integer("hidden_dim"), config.integer("num_heads", least=1)
     gated = config.flag("use_gated_activation", True)
     named = config.get("activation", "relu")
-    # Functions of keras-hub's own are saved with their places.
-    named = named.get("config") if isinstance(named, dict) else named
+    # Functions of keras-hub's own are saved with its name.
+    named = str(named.get("config") if isinstance(named, dict) else named).rpartition(">")[2]
     if named not in _ACTIVATIONS:
         raise ImportRefusedError(
             f"{config.origin} has activation: {named!r}, and only {', '.join(_ACTIVATIONS)} are "
@@ -80,6 +81,26 @@ def _computed(config: FileValues) -> dict[str, Any]:
         "feed_forward_proj": f"gated-{kind}" if gated else kind,
         "tie_word_embeddings": tied,
         "scale_decoder_outputs": tied,
+    }
+
+
+def _written(theirs: Config) -> dict[str, Any]:
+    kind = theirs["feed_forward_proj"]
+    name = kind.removeprefix("gated-")
+    ours = "gelu_tanh" if kind == "gated-gelu" else ACTIVATIONS[name]
+    named: Any = next((one for one, two in _ACTIVATIONS.items() if ACTIVATIONS[two] == ours), None)
+    if named is None:
+        raise ValueError(
+            f"keras-hub's T5 has one of the activations {', '.join(_ACTIVATIONS)}, got {name!r}."
+        )
+    if named == "gelu_approximate":
+        named = {"module": "builtins", "class_name": "function", "registered_name": "function"}
+        named["config"] = "keras_hub>gelu_approximate"
+    return {
+        "key_value_dim": theirs["d_kv"],
+        "activation": named,
+        "use_gated_activation": name != kind,
+        "tie_embedding_weights": theirs["tie_word_embeddings"],
     }
 
 
@@ -102,6 +123,8 @@ FAMILIES = {
         ),
         dict.fromkeys(("", "Seq2SeqLM"), Head("T5ForConditionalGeneration")),
         computed=_computed,
+        written=_written,
         known=("key_value_dim", "activation", "use_gated_activation", "tie_embedding_weights"),
+        optional=(".bias", "lm_head.weight"),
     )
 }

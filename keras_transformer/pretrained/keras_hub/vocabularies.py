@@ -10,15 +10,24 @@ from typing import Any
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.json_vocabulary import TOKENIZER
 from keras_transformer.pretrained.keras_hub.family import Vocabulary
-from keras_transformer.pretrained.keras_hub.preset import BYTES, MERGES, PIECES, WORDS, Preset
+from keras_transformer.pretrained.keras_hub.preset import (
+    BYTES,
+    MERGES,
+    PIECES,
+    TOKENIZER_FILE,
+    WORDS,
+    Preset,
+)
 from keras_transformer.pretrained.sentencepiece_models import read_model
 from keras_transformer.pretrained.values import FileValues, read_json, read_text
 
-# keras-hub splits all texts of byte-level BPE where Llama 3 does, those of GPT-2, too.
-_BYTES_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| "
-    r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+# Settings of tokenizers, and their only values here.
+_SETTINGS = {
+    "split": True,
+    "special_tokens_in_strings": False,
+    "add_bos": False,
+    "add_eos": False,
+}
 # Of WordPiece: what parts words and goes, and what is a word of its own.
 _SPACES = r"[ \t\n\r\f]|\p{Cc}|\p{Cf}"
 _SIGNS = (
@@ -52,6 +61,14 @@ def read_vocabulary(preset: Preset, vocabulary: Vocabulary, folder: Path) -> dic
         ImportRefusedError: A file is missing or damaged, or the tokenizer has a setting that is
             not supported.
     """
+    tokenizer = preset.tokenizer
+    expected = preset.backbone.kind.removesuffix("Backbone") + "Tokenizer"
+    if tokenizer.kind != expected:
+        raise ImportRefusedError(
+            f"{preset.path / TOKENIZER_FILE} is of a {tokenizer.kind}, and only {expected} is "
+            "supported."
+        )
+    tokenizer.config.require(**_SETTINGS, **vocabulary.fields)
     writers = {"words": _words, "bytes": _bytes}
     ids = writers.get(vocabulary.kind, _pieces)(preset, vocabulary, folder)
     config = folder / "tokenizer_config.json"
@@ -70,11 +87,6 @@ def _starts(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
 
 def _words(preset: Preset, vocabulary: Vocabulary, folder: Path) -> dict[str, int]:
     config = preset.tokenizer.config
-    for name, value in (("split", True), ("special_tokens_in_strings", False)):
-        if config.get(name, value) is not value:
-            raise ImportRefusedError(
-                f"{config.origin} has {name}: {config[name]!r}, and only {value!r} is supported."
-            )
     lines = read_text(preset.asset(WORDS)).removesuffix("\n").split("\n")
     ids = {line.rstrip(): place for place, line in enumerate(lines)}
     lowercase = config.flag("lowercase", False)
@@ -197,13 +209,8 @@ def _bytes(preset: Preset, vocabulary: Vocabulary, folder: Path) -> dict[str, in
     has_space = config.flag("add_prefix_space", False)
     content = {
         "normalizer": None,
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                _split(_BYTES_PATTERN, "Isolated"),
-                {**level, "add_prefix_space": has_space, "use_regex": False},
-            ],
-        },
+        # keras-hub searches texts for its pattern of words as it is spelled, and so splits none.
+        "pre_tokenizer": {**level, "add_prefix_space": has_space, "use_regex": False},
         "post_processor": _behind(special, ids),
         "decoder": {**level, "add_prefix_space": True, "use_regex": True},
         "model": {"type": "BPE", "vocab": ids, "merges": merges},

@@ -288,13 +288,14 @@ QUANTIZED = {"class_name": "DTypePolicyMap"}
         ),
         ("bert_classes", "config.json", {"window": 3}, r"config.json: config has window: 3, a fi"),
         ("bert_classes", "config.json", {"dtype": QUANTIZED}, r"is quantized"),
+        ("bert_classes", "config.json", {"num_heads": "2"}, r"num_heads must be an integer"),
+        ("bert_classes", "config.json", {"num_layers": 1}, r"holds layers/transformer_encoder_1/"),
         (
             "bert_classes",
             "config.json",
-            {"num_heads": "2"},
-            r"num_attention_heads must be an integer",
+            {"num_layers": 10**9},
+            r"lacks the weight layers/transformer_encoder_2/.*fields of config.json has",
         ),
-        ("bert_classes", "config.json", {"num_layers": 1}, r"holds layers/transformer_encoder_1/"),
         (
             "bert_classes",
             "task.json",
@@ -308,6 +309,14 @@ QUANTIZED = {"class_name": "DTypePolicyMap"}
             {"split": False},
             r"tokenizer.json: config has split: False",
         ),
+        ("xlm_roberta", "tokenizer.json", {"add_bos": True}, r"has add_bos: True, and only False"),
+        (
+            "mistral",
+            "tokenizer.json",
+            {"class_name": "MistralTekkenTokenizer"},
+            r"of a MistralTekkenTokenizer, and only MistralTokenizer is supported",
+        ),
+        ("t5", "config.json", {"activation": "tanh"}, r"activation: 'tanh', and only relu, silu"),
     ],
 )
 def test_what_is_unknown_is_named_with_its_file(
@@ -317,6 +326,18 @@ def test_what_is_unknown_is_named_with_its_file(
     with pytest.raises(ImportRefusedError, match=message) as raised:
         read_pretrained(path)
     assert str(path) in str(raised.value)
+
+
+def test_functions_of_their_own_are_read_as_they_are_saved(changed: Callable[..., Path]) -> None:
+    named = {"class_name": "function", "config": "keras_hub>gelu_approximate"}
+    path = changed("t5", "config.json", activation=named)
+    assert read_pretrained(path).config.activation == "gelu_tanh"
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen"])
+def test_byte_level_vocabularies_join_across_words(name: str, read: Callable[[str], Read]) -> None:
+    tokenizer = read(name).tokenizer
+    assert tokenizer.pieces(tokenizer.encode(["d'se"])[0]) == ["d", "'", "se"]
 
 
 @pytest.mark.parametrize(

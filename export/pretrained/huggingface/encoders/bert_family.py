@@ -13,7 +13,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.common import (
     ENDINGS,
     FREE,
     LATER_HEADS,
-    check_tokenizer,
+    check_files,
     is_sentencepiece,
     labels_of,
     save_tokenizer,
@@ -34,19 +34,20 @@ from keras_transformer.pretrained.weight_table import Array, dump_weights
 OF_WHOLE_TEXTS = ("pretraining", "classification", "regression")
 
 
+def _check_typed(outgoing: Outgoing, name: str) -> None:
+    check_files(outgoing, name)
+    if outgoing.config.num_token_types < 1:
+        raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
+
+
 def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
     config = outgoing.config
-    check_tokenizer(outgoing, name)
-    if config.num_token_types < 1:
-        raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
     if not config.pooler and config.head in OF_WHOLE_TEXTS:
         raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
 
 
 def _check_distilbert(outgoing: Outgoing) -> None:
-    config, name = outgoing.config, "DistilBertModel"
-    check_tokenizer(outgoing, name)
-    check_pooler(config, name, "relu")
+    check_pooler(outgoing.config, "DistilBertModel", "relu")
 
 
 def check_pooler(config: Any, name: str, activation: str) -> None:
@@ -74,7 +75,6 @@ def _check_roberta(outgoing: Outgoing) -> None:
 
 def _check_mpnet(outgoing: Outgoing) -> None:
     config, name = outgoing.config, "MPNetModel"
-    check_tokenizer(outgoing, name)
     if config.special_ids.pad != 1:
         raise ValueError(f"{name} has the padding's id 1, got {config.special_ids.pad}.")
     if not config.pooler and config.head in ("classification", "regression"):
@@ -240,6 +240,7 @@ BERT = Architecture(
     tensors_of(bert_family.BERT),
     save_tokenizer,
     _check_bert,
+    _check_typed,
 )
 ROBERTA = Architecture(
     ModelForm(
@@ -254,6 +255,7 @@ ROBERTA = Architecture(
     tensors_of(bert_family.ROBERTA),
     save_without_types,
     _check_roberta,
+    _check_typed,
 )
 MPNET = Architecture(
     ModelForm(
@@ -269,6 +271,7 @@ MPNET = Architecture(
     tensors_of(bert_family.MPNET),
     save_without_types,
     _check_mpnet,
+    check_files,
 )
 DISTILBERT = Architecture(
     ModelForm(
@@ -285,6 +288,7 @@ DISTILBERT = Architecture(
     tensors_of(bert_family.DISTILBERT),
     save_without_types,
     _check_distilbert,
+    check_files,
 )
 ALBERT = Architecture(
     ModelForm(
@@ -301,6 +305,7 @@ ALBERT = Architecture(
     tensors_of(bert_family.ALBERT),
     save_tokenizer,
     _check_albert,
+    _check_typed,
 )
 XLNET = Architecture(
     ModelForm(

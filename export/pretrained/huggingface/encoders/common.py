@@ -43,9 +43,12 @@ LATER_HEADS = tuple(head for head in ENDINGS if head != "pretraining")
 INPUTS = ("input_ids", "attention_mask")
 
 
-def check_tokenizer(outgoing: Outgoing, name: str) -> None:
-    """Raises a ValueError if an architecture, which is named, cannot have the tokenizer."""
+def check_files(outgoing: Outgoing, name: str) -> None:
+    """Raises a ValueError if an architecture, which is named, cannot have tokenizer or head."""
     check_embedding(outgoing.config)
+    activation, masked = outgoing.config.activation, outgoing.config.masked_activation
+    if masked not in (None, activation):
+        raise ValueError(f"{name} needs masked_activation={activation!r}, got {masked!r}.")
     if is_sentencepiece(outgoing):
         check_fairseq_ids(outgoing, name)
     else:
@@ -117,6 +120,7 @@ def save_without_types(outgoing: Outgoing, directory: Path) -> None:
 # What they all can choose.
 FREE: dict[str, Any] = {
     "activation": tuple(THEIR_ACTIVATIONS),
+    "masked_activation": None,
     "max_positions": None,
     "labels": None,
     "pooling": None,

@@ -12,7 +12,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.bert_family import
 )
 from keras_transformer.export.pretrained.huggingface.encoders.common import (
     LATER_HEADS,
-    check_tokenizer,
+    check_files,
     save_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
@@ -22,7 +22,6 @@ _NAME = "ElectraModel"
 
 
 def _check(outgoing: Outgoing) -> None:
-    check_tokenizer(outgoing, _NAME)
     check_pooler(outgoing.config, _NAME, "gelu")
     if outgoing.config.head == "masked_lm" and outgoing.config.activation != "gelu":
         raise ValueError(
@@ -50,4 +49,5 @@ ELECTRA = Architecture(
     tensors_of(NAMES),
     save_tokenizer,
     _check,
+    check_files,
 )

@@ -15,7 +15,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.common import (
     ENDINGS,
     FREE,
     LATER_HEADS,
-    check_tokenizer,
+    check_files,
     labels_of,
     save_without_types,
 )
@@ -43,7 +43,6 @@ def _own(block: BlockConfig) -> Any:
 
 
 def _check(outgoing: Outgoing) -> None:
-    check_tokenizer(outgoing, _NAME)
     kinds: dict[str, BlockConfig] = {}
     for block in outgoing.config.stack.blocks:
         first = kinds.setdefault(_kind(block), block)
@@ -136,4 +135,5 @@ MODERNBERT = Architecture(
     _tensors,
     save_without_types,
     _check,
+    check_files,
 )

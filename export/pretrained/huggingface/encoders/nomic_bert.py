@@ -11,7 +11,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.bert_family import
 from keras_transformer.export.pretrained.huggingface.encoders.common import (
     FREE,
     LATER_HEADS,
-    check_tokenizer,
+    check_files,
     save_tokenizer,
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
@@ -26,7 +26,6 @@ _NAME = "NomicBertModel"
 
 def _check(outgoing: Outgoing) -> None:
     config = outgoing.config
-    check_tokenizer(outgoing, _NAME)
     if config.num_token_types < 1 or config.rotary_base is None:
         raise ValueError(
             f"{_NAME} has token types and rotary positions, got num_token_types="
@@ -64,4 +63,5 @@ NOMIC_BERT = Architecture(
     tensors_of(NAMES, lambda model, names, _: nomic_bert_table(model, names)),
     save_tokenizer,
     _check,
+    check_files,
 )
