@@ -66,14 +66,15 @@ def _run(row: Row, output: Path, bert: Path, *, search: bool) -> None:
         for one in _results(output):
             if (one["row"], one["flags"], one["seed"]) == (row.name, flags, seed):
                 return one
+        found = {"row": row.name, "metric": row.metric, "flags": flags, "seed": seed}
         try:
-            figures = measure(row, flags, seed, place, bert, _THREADS)
+            found |= measure(row, flags, seed, place, bert, _THREADS)
         except RuntimeError:
-            # A configuration may be refused, as one with more pieces than a corpus has.
             if not flags:
                 raise
-            figures = {"score": math.inf if row.metric == "perplexity" else 0.0}
-        found = {"row": row.name, "metric": row.metric, "flags": flags, "seed": seed, **figures}
+            # A configuration may be refused, as one with more pieces than a corpus has. It is tried
+            # again by the next call, as a full disk may be the reason, too.
+            return found | {"score": math.inf if row.metric == "perplexity" else 0.0}
         with output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         return found
