@@ -56,6 +56,7 @@ oracles: $(INSTALLED) $(ORACLES)/.installed
 	$(ORACLES)/bin/python -m tools.oracles.xlnet tests/fixtures/xlnets
 	$(ORACLES)/bin/python -m tools.oracles.gguf_files tests/fixtures/gguf
 	$(ORACLES)/keras_hub/bin/python -m tools.oracles.keras_hub_presets tests/fixtures/keras_hub
+	$(ORACLES)/keras_hub/bin/python -m tools.oracles.keras_hub_leaving tests/fixtures/keras_hub
 	$(ORACLES)/bin/python -m tools.oracles.sentence_vectors tests/fixtures/sentence_vectors
 	$(ORACLES)/bin/python -m tools.oracles.translators tests/fixtures/translators
 	$(ORACLES)/bin/python -m tools.oracles.opennmt tests/fixtures/translators

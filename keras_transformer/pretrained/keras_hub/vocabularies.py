@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import string
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,10 +31,16 @@ _SETTINGS = {
 }
 # Of WordPiece: what parts words and goes, and what is a word of its own.
 _SPACES = r"[ \t\n\r\f]|\p{Cc}|\p{Cf}"
-_SIGNS = (
-    r"[!-/:-@\[-`{-~]|\p{P}|[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}"
-    r"\x{2A700}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
+_CHINESE = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
 )
+_RANGES = "".join(rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last in _CHINESE)
+_SIGNS = rf"[!-/:-@\[-`{{-~]|\p{{P}}|[{_RANGES}]"
 # What case folding drops, beside what parts words anyway.
 _IGNORED = (
     r"[\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180D}\x{180F}\x{3164}"
@@ -174,24 +181,8 @@ def _split_by_folding() -> list[tuple[str, str]]:
 
 def _is_sign(one: str) -> bool:
     """Whether a character is a word of its own."""
-    code = ord(one)
-    is_ascii = 0x21 <= code <= 0x2F or 0x3A <= code <= 0x40 or 0x5B <= code <= 0x60
-    return (
-        is_ascii
-        or 0x7B <= code <= 0x7E
-        or unicodedata.category(one)[0] == "P"
-        or any(low <= code <= high for low, high in _CHINESE)
-    )
-
-
-_CHINESE = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
+    is_chinese = any(first <= ord(one) <= last for first, last in _CHINESE)
+    return one in string.punctuation or unicodedata.category(one)[0] == "P" or is_chinese
 
 
 def _bytes(preset: Preset, vocabulary: Vocabulary, folder: Path) -> dict[str, int]:

@@ -61,6 +61,8 @@ def _read(path: Path, name: str) -> Array:
     try:
         with h5py.File(path) as file:
             item = file[name]
+            if not item.shape:
+                raise ValueError("it is one number, and no weight is")
             # No file is so short, and none of Keras's holds its numbers elsewhere.
             if item.external or item.nbytes > path.stat().st_size:
                 raise ValueError("its numbers are not in the file")

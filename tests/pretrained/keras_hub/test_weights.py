@@ -57,6 +57,13 @@ def test_integers_are_refused_as_quantized(tmp_path: Path) -> None:
         read()
 
 
+def test_one_number_is_refused(tmp_path: Path) -> None:
+    write_weights(tmp_path / "model.weights.h5", {"vars/0": np.float32(1)})
+    [read] = open_weights(tmp_path / "model.weights.h5").values()
+    with pytest.raises(ImportRefusedError, match=r"vars/0 cannot be read: it is one number"):
+        read()
+
+
 def test_numbers_that_are_not_in_the_file_are_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "model.weights.h5", "w") as file:
         file.create_dataset("vars/0", (1 << 20, 1 << 20), "f4", chunks=True)
