@@ -5,64 +5,30 @@ in the order of the texts.
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
-from keras_transformer.config.sentence_marks import Begins, SentenceMarks
-from keras_transformer.search.confidence import check_min_score, judged
-from keras_transformer.search.distinct import as_many_as_kept, filled_up
+from keras_transformer.config.sentence_marks import SentenceMarks
+from keras_transformer.search.confidence import check_min_score
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows, SourceLimit
 from keras_transformer.search.options import (
-    Candidate,
     Hypothesis,
     SearchOptions,
     check_defaults,
     search_options,
 )
-from keras_transformer.search.phrases import Phrases, that_fit
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.text.letterless import Kind, Letterless, carried_kinds, without_format
+from keras_transformer.text.letterless import Kind, Letterless, carried_kinds
 from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.slots import AlignedPart, Lift, Required
 from keras_transformer.text.training_text import TrainingText
+from keras_transformer.translation.asked import Asked, AskedSearch
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
-from keras_transformer.translation.marked import MarkedEngine, read_tags, without_languages
-from keras_transformer.translation.required import search_with_terms
-from keras_transformer.translation.results import (
-    attentions_of,
-    in_passage,
-    known_texts,
-    to_hypotheses,
-    with_attention,
-    with_spans,
-)
+from keras_transformer.translation.marked import read_tags, without_languages
+from keras_transformer.translation.results import in_passage, with_attention
 from keras_transformer.translation.text_ids import TextIds, check_texts
-from keras_transformer.translation.written import end_text, joined_to_stop, to_stop
-
-
-class Asked(NamedTuple):
-    """A request of texts: options, marks, texts without tags and with what goes around the model
-    apart, ids, the parts whose spans an alignment puts back, and the terms of translations.
-    """
-
-    options: SearchOptions
-    begins: list[Begins]
-    passages: list[Passage]
-    sources: list[list[int]]
-    aligned: Sequence[AlignedPart | None]
-    required: Sequence[Required]
-
-    def at(self, places: Sequence[int]) -> "Asked":
-        """Returns the request of the texts at some places."""
-        return Asked(
-            self.options,
-            [self.begins[place] for place in places],
-            [self.passages[place] for place in places],
-            [self.sources[place] for place in places],
-            [self.aligned[place] for place in places],
-            [self.required[place] for place in places],
-        )
+from keras_transformer.translation.written import to_stop
 
 
 class TextSearch:
@@ -124,7 +90,7 @@ class TextSearch:
         self._source, self._target = source, target
         self._limit = limit
         self.marks = marks or SentenceMarks()
-        self._is_marked = bool(self.marks.ids)
+        self._search = AskedSearch(engine, source, target, bool(self.marks.ids), min_score)
         # The same around all texts, unless these choose languages.
         self._begins = None if self.marks.languages else self.marks.begins()
         self.lift = lift
@@ -175,9 +141,15 @@ class TextSearch:
             RuntimeError: The translator is closed.
         """
         asked = self._ask(
-            texts, options, letterless, replace_unk=replace_unk, aligned=aligned, required=required
+            texts,
+            options,
+            letterless,
+            target_prefixes,
+            replace_unk=replace_unk,
+            aligned=aligned,
+            required=required,
         )
-        return self._best(asked, target_prefixes, replace_unk)
+        return self._search.best(asked, replace_unk)
 
     @suggests_arguments
     def translate_n_best(
@@ -222,14 +194,18 @@ class TextSearch:
             RuntimeError: The translator is closed.
         """
         asked = self._ask(
-            texts, options, letterless, replace_unk=replace_unk, aligned=aligned, required=required
+            texts,
+            options,
+            letterless,
+            target_prefixes,
+            replace_unk=replace_unk,
+            aligned=aligned,
+            required=required,
         )
-        prefixes = self._prefix_ids(target_prefixes, asked)
-        stops = self._stops(asked.options, replace_unk)
-        hypotheses = self._distinct(asked, prefixes, stops, return_scores)
+        hypotheses = self._search.distinct(asked, return_scores)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
-        hypotheses = self._worded(asked, hypotheses, replace_unk)
+        hypotheses = self._search.worded(asked, hypotheses, replace_unk)
         return [
             [in_passage(passage, one) for one in own]
             if passage.lift or any(passage.layout)
@@ -266,24 +242,21 @@ class TextSearch:
                 unknown or of the wrong type.
         """
         # The caller asked for no beams: those of the model's own defaults do not count.
-        asked = self._ask([text], {"beam_size": 1, **options}, letterless)
-        engine, chosen = self._engine_for(asked.begins), asked.options
+        asked = self._ask([text], {"beam_size": 1, **options}, letterless, [target_prefix])
+        engine, chosen = self._search.engine_for(asked.begins), asked.options
         if chosen.beam_size > 1 or chosen.num_hypotheses > 1:
             raise ValueError(
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
         if any(asked.aligned):
-            return filter(None, self._best(asked, [target_prefix]))
-        [source] = asked.sources
-        [prefix] = self._prefix_ids([target_prefix], asked) or [[]]
-        [passage], stops = asked.passages, self._stops(chosen)
+            return filter(None, self._search.best(asked))
+        [source], [prefix], [passage] = asked.sources, asked.prefixes or [[]], asked.passages
         before, behind = passage.layout
-        [phrases] = self._phrases(asked, [prefix])
-        tokens = tokens_of(engine, source, chosen, prefix, stops, phrases)
-        if stops:
-            begin = len(asked.begins[0].target) + len(prefix)
-            pieces = to_stop(self._target, chosen, tokens, begin, before, behind)
+        [phrases] = self._search.phrases(asked)
+        tokens = tokens_of(engine, source, chosen, prefix, asked.stops, phrases)
+        if asked.stops:
+            pieces = to_stop(self._target, chosen, tokens, asked.begun(0), before, behind)
             return (passage.put_back(0, piece) for piece in pieces)
         pieces = (passage.put_back(0, piece) for piece in self._target.stream(tokens))
         return (piece for piece in itertools.chain([before], pieces, [behind]) if piece)
@@ -318,12 +291,13 @@ class TextSearch:
         texts: Sequence[str],
         options: Mapping[str, Any],
         letterless: Letterless | None,
+        target_prefixes: Sequence[str] | None = None,
         name: str = "texts",
         *,
         replace_unk: bool = False,
         aligned: Sequence[AlignedPart | None] | None = None,
         required: Sequence[Required] = (),
-    ) -> "Asked":
+    ) -> Asked:
         """Returns texts as an engine takes them, each with the marks of its languages."""
         chosen = self._target.with_bans(self.search_options(**options))
         rests = check_texts(texts, name)
@@ -341,11 +315,9 @@ class TextSearch:
             aligned = [one.aligned[0] for one in passages]
             required = [one.required[0] for one in passages]
         sources = self._limit.fit(self._source.encode([one.parts[0] for one in passages]))
-        return Asked(chosen, begins, passages, sources, aligned, required)
-
-    def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
-        """Returns the engine for rows that go between these marks."""
-        return MarkedEngine(self._engine, begins) if self._is_marked else self._engine
+        prefixes = self._prefix_ids(target_prefixes, passages)
+        stops = self._stops(chosen, replace_unk)
+        return Asked(chosen, begins, passages, sources, prefixes, stops, aligned, required)
 
     def _carried(self, letterless: Letterless | None) -> frozenset[Kind]:
         """Returns what goes around the model, as a call says, or the translator if None."""
@@ -363,127 +335,13 @@ class TextSearch:
             )
         return stops
 
-    def _best(
-        self, asked: Asked, target_prefixes: Sequence[str] | None, replace_unk: bool = False
-    ) -> list[str]:
-        """Searches; returns the best translation of each text."""
-        prefixes = self._prefix_ids(target_prefixes, asked)
-        stops = self._stops(asked.options, replace_unk)
-        found = self._search(asked, prefixes, asked.options, stops, with_scores=False)
-        if not (stops or replace_unk or any(asked.aligned)):
-            texts = self._target.decode([candidates[0].ids for candidates in found])
-            return [one.join([text]) for one, text in zip(asked.passages, texts, strict=True)]
-        best = to_hypotheses([candidates[:1] for candidates in found], self._target, None)
-        if stops:
-            best = self._ended(asked, prefixes, best)
-        best = self._worded(asked, best, replace_unk)
-        return [
-            joined_to_stop(passage, one)
-            for passage, [one] in zip(asked.passages, best, strict=True)
-        ]
-
-    def _search(
-        self,
-        asked: Asked,
-        prefixes: IdRows | None,
-        options: SearchOptions,
-        stops: Stops | None,
-        *,
-        with_scores: bool,
-    ) -> list[list[Candidate]]:
-        """Searches for translations with their phrases; where there is none, without terms."""
-
-        def search(places: Sequence[int], phrases: Sequence[Phrases]) -> list[list[Candidate]]:
-            part, own = asked, prefixes
-            if len(places) < len(asked.sources):
-                part = asked.at(places)
-                own = prefixes and [prefixes[place] for place in places]
-            return self._engine_for(part.begins).search(
-                part.sources, options, own, with_scores=with_scores, stops=stops, phrases=phrases
-            )
-
-        phrases = self._phrases(asked, prefixes)
-        if not any(asked.required):
-            return search(range(len(phrases)), phrases)
-        return search_with_terms(search, phrases, self._target.phrases(options.require))
-
-    def _phrases(self, asked: Asked, prefixes: IdRows | None) -> list[Phrases]:
-        """Returns what each translation must hold: what options require, and the terms of its text
-        that the vocabulary can write and that there is room for.
-        """
-        required = self._target.phrases(asked.options.require)
-        found = [required] * len(asked.sources)
-        for place, forms in enumerate(asked.required):
-            if forms:
-                terms, begun = self._target.terms(forms), prefixes[place] if prefixes else ()
-                room = self._room(asked, place) - len(begun)
-                found[place] = that_fit(required, terms, room, asked.options)
-        return found
-
-    def _room(self, asked: Asked, place: int) -> int:
-        """Returns the most tokens of a translation, its end token included."""
-        limits, begins = self._engine.limits, asked.begins[place]
-        source_length = len(begins.source) + len(asked.sources[place]) + 1
-        longest = limits.longest_translation(limits.fit(asked.options), source_length)
-        return longest - len(begins.target)
-
-    def _distinct(
-        self, asked: Asked, prefixes: IdRows | None, stops: Stops | None, with_scores: bool
-    ) -> list[list[Hypothesis]]:
-        """Searches; returns hypotheses whose texts differ."""
-
-        def search(
-            part: Asked, own: IdRows | None, options: SearchOptions
-        ) -> list[list[Hypothesis]]:
-            found = self._search(part, own, options, stops, with_scores=with_scores)
-            return self._ended(part, own, to_hypotheses(found, self._target, self.min_score))
-
-        def search_again(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
-            own = None if prefixes is None else [prefixes[place] for place in places]
-            return search(asked.at(places), own, options)
-
-        found = search(asked, prefixes, as_many_as_kept(asked.options))
-        return filled_up(found, asked.options, self._engine.limits.hypothesis, search_again)
-
-    def _ended(
-        self, asked: Asked, prefixes: IdRows | None, found: Sequence[Sequence[Hypothesis]]
-    ) -> list[list[Hypothesis]]:
-        """Returns hypotheses whose texts end before a stop, and what ended each."""
-        limits, options = self._engine.limits, self._engine.limits.fit(asked.options)
-        ended = []
-        for place, (own, begins) in enumerate(zip(found, asked.begins, strict=True)):
-            source_length = len(begins.source) + len(asked.sources[place]) + 1
-            begin = len(begins.target) + (len(prefixes[place]) if prefixes else 0)
-            limit = limits.longest_translation(options, source_length)
-            texts = [end_text(one, self._target, options, begin, limit) for one in own]
-            ended.append([judged(one, asked.sources[place], asked.options) for one in texts])
-        return ended
-
-    def _worded(
-        self, asked: Asked, found: list[list[Hypothesis]], replace_unk: bool
-    ) -> list[list[Hypothesis]]:
-        """Returns hypotheses with the spans that their attention puts back and, if that is asked
-        for, with source words for unknown tokens.
-        """
-        sides = self._source, self._target
-        if replace_unk:
-            seen = attentions_of(self._engine, asked.begins, asked.sources, found)
-            read = [without_format(passage.parts[0]) for passage in asked.passages]
-            texts = known_texts(read, found, seen, *(side.subwords for side in sides))
-            found = [
-                [dataclasses.replace(one, text=text) for one, text in zip(own, said, strict=True)]
-                for own, said in zip(found, texts, strict=True)
-            ]
-        if any(asked.aligned):
-            begins, sources = asked.begins, asked.sources
-            found = with_spans(self._engine, begins, sources, asked.aligned, found, *sides)
-        return found
-
-    def _prefix_ids(self, prefixes: Sequence[str] | None, asked: Asked) -> IdRows | None:
+    def _prefix_ids(
+        self, prefixes: Sequence[str] | None, passages: Sequence[Passage]
+    ) -> IdRows | None:
         """Returns the ids of prefixes, without what goes around the model anyway."""
         if prefixes is None:
             return None
         texts = check_texts(prefixes, "target_prefixes")
-        if len(texts) == len(asked.passages):
-            texts = [one.bare(text) for one, text in zip(asked.passages, texts, strict=True)]
+        if len(texts) == len(passages):
+            texts = [one.bare(text) for one, text in zip(passages, texts, strict=True)]
         return self._target.encode(texts)

@@ -75,7 +75,7 @@ class TextTranslator(TextSearch):
                 unknown or of the wrong type.
             ValueError: The numbers of sources and targets differ, or one is too long for the model.
         """
-        asked = self._ask(sources, options, letterless, "sources")
+        asked = self._ask(sources, options, letterless, name="sources")
         texts = check_texts(targets, "targets")
         if len(texts) != len(asked.begins):
             raise ValueError(
@@ -87,7 +87,7 @@ class TextTranslator(TextSearch):
         target_ids = [
             [*begins.target, *row] for begins, row in zip(asked.begins, rows, strict=True)
         ]
-        alignments = self._engine_for(asked.begins).align(asked.sources, target_ids)
+        alignments = self._search.engine_for(asked.begins).align(asked.sources, target_ids)
         candidates = scored(target_ids, alignments, asked.options)
         return [
             to_hypothesis(
@@ -177,7 +177,7 @@ class TextTranslator(TextSearch):
             RuntimeError: The translator is closed.
         """
         asked = self._ask(texts, {}, "translate", aligned=[None] * len(texts))
-        rows = self._engine_for(asked.begins).encoder_states(asked.sources)
+        rows = self._search.engine_for(asked.begins).encoder_states(asked.sources)
         return pad_states(rows, self._engine.model_dim)
 
     def align_words(
@@ -217,7 +217,7 @@ class TextTranslator(TextSearch):
         """Returns the engine for rows of ids in the options' languages, and the marks of these."""
         chosen = self._target.with_bans(self.search_options(**options))
         begins = self.marks.begins(chosen.source_language, chosen.target_language)
-        return self._engine_for([begins]), without_languages(chosen), begins
+        return self._search.engine_for([begins]), without_languages(chosen), begins
 
 
 def _whole_words(text: str) -> int:
