@@ -89,6 +89,7 @@ SHARED = {
     "keras_transformer.text.subwords.opening",
     "keras_transformer.text.subwords.symbols_apart",
     "keras_transformer.text.training_text",
+    "keras_transformer.translation.asked",
     "keras_transformer.translation.engine",
     "keras_transformer.translation.marked",
     "keras_transformer.translation.required",
