@@ -22,6 +22,7 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
         *(f"translators/{name}" for name in ("m2m100", "nllb", "t5")),
         *(f"stacks/{name}" for name in ("bert", "roberta", "xlm_roberta", "distilbert", "mpnet")),
         *(f"stacks/{name}" for name in ("albert", "electra", "modernbert", "nomic_bert")),
+        *(f"stacks/{name}" for name in ("deberta", "deberta_classes")),
         "xlnets/xlnet_classes",
         *(f"stacks/{name}" for name in ("gpt2", "llama", "llama_sentencepiece")),
         *(f"stacks/{name}" for name in (*LLAMAS, "granite")),

@@ -18,6 +18,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.bert_family import
     ROBERTA,
     XLNET,
 )
+from keras_transformer.export.pretrained.huggingface.encoders.deberta import DEBERTA
 from keras_transformer.export.pretrained.huggingface.encoders.electra import ELECTRA
 from keras_transformer.export.pretrained.huggingface.encoders.modernbert import MODERNBERT
 from keras_transformer.export.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERT
@@ -34,7 +35,8 @@ from keras_transformer.whole_files import whole_file
 
 CONFIG = "config.json"
 _TRANSLATORS = (MARIAN, PEGASUS, T5, BART, MBART, M2M100, FSMT)
-_ENCODERS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, ELECTRA, MODERNBERT, NOMIC_BERT, XLNET)
+_BERTS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, ELECTRA)
+_ENCODERS = (*_BERTS, MODERNBERT, NOMIC_BERT, XLNET, DEBERTA)
 _DECODERS = (*DECODERS, *LLAMA_FAMILY, *GEMMAS)
 ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 

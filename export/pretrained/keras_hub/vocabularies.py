@@ -78,9 +78,13 @@ def _pieces(outgoing: Outgoing, vocabulary: Vocabulary) -> bytes:
         check_fairseq_ids(outgoing, "keras-hub's XLMRoberta")
         return their_model(outgoing, pieces_of(outgoing))
     model = read_message(without_padding(outgoing.source))
-    for piece in model.pieces:
+    for place, piece in enumerate(model.pieces):
         if piece.piece == MASK_PIECE and vocabulary.mask:
             piece.piece, piece.type = vocabulary.mask, CONTROL
+        elif piece.piece == MASK_PIECE:
+            # Theirs is the first id behind the pieces.
+            del model.pieces[place:]
+            break
     _check_special(vocabulary, {piece.piece for piece in model.pieces})
     return write_message(model)
 

@@ -1,9 +1,11 @@
 """DeBERTa v3 of keras-hub."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from keras_transformer.pretrained.keras_hub.bert import SIZES, block, masked_lm
 from keras_transformer.pretrained.keras_hub.family import (
+    MATRIX,
     TASK,
     Config,
     Family,
@@ -26,6 +28,8 @@ _BLOCK = block(
     # Its layer has private names.
     "_self_attention_layer/_",
 )
+# Which reads heads side by side.
+_BLOCK["_self_attention_layer/_output_dense"] = ("attention.output.dense", MATRIX)
 
 
 def _weights(config: Config) -> Iterator[Weight]:
@@ -34,6 +38,16 @@ def _weights(config: Config) -> Iterator[Weight]:
     yield from table("layers/relative_embedding", "encoder.rel_embeddings")
     yield from norm("layers/relative_embedding/layer_norm", "encoder.LayerNorm")
     yield from layers(config, "disentangled_attention_encoder", "encoder.layer.{}.", _BLOCK)
+
+
+def _written(theirs: Config) -> dict[str, Any]:
+    longest, most = theirs["max_position_embeddings"], theirs["max_relative_positions"]
+    if longest != most:
+        raise ValueError(
+            f"keras-hub's DebertaV3 tells distances apart up to the longest text: "
+            f"relative_max_distance must be {longest}, got {most}."
+        )
+    return {}
 
 
 _MASKED = "cls.predictions.transform."
@@ -72,5 +86,6 @@ FAMILIES = {
             ),
         },
         body="deberta.",
+        written=_written,
     )
 }

@@ -11,9 +11,10 @@ import pytest
 from keras_transformer import from_pretrained, to_keras_hub
 from keras_transformer.pretrained.keras_hub.weights import open_weights
 from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.training.transfer.import_run import import_run
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "keras_hub"
-NAMES = sorted({path.stem for path in FOLDER.iterdir()} - {"deberta_v3"})
+NAMES = sorted(path.stem for path in FOLDER.iterdir())
 # What says the same in other words, or nothing of the model.
 FREE = {"head_dim", "image_size", "sequence_length", "add_start_token"}
 PARTS = {"backbone", "tokenizer", "preprocessor"}
@@ -36,15 +37,20 @@ def fields(file: Path) -> tuple[str, dict[str, object]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_preset_leaves_as_it_came(name: str, tmp_path: Path) -> None:
     before, after = unpacked(name, tmp_path / "before"), tmp_path / "after"
-    model, tokenizer, _ = from_pretrained(before)
-    assert to_keras_hub(model, after, tokenizer=tokenizer) == after
+    tokenizer = read_pretrained(before).tokenizers[0]
+    if name == "deberta_v3":
+        # A run alone keeps the table that its distances were made of.
+        to_keras_hub(import_run(before, tmp_path / "run"), after)
+    else:
+        model = from_pretrained(before)[0]
+        assert to_keras_hub(model, after, tokenizer=tokenizer) == after
     for file in before.glob("*.weights.h5"):
         theirs, ours = open_weights(file), open_weights(after / file.name)
         # No ELECTRA reads its pooler, which is zero then.
         kept = {one for one in theirs if "optimizer" not in one and (name, one[:14]) != POOLER}
         assert kept <= ours.keys() <= theirs.keys()
         for one in kept:
-            # Gemma's norms are stored less 1.
+            # Gemma's norms are stored less 1, and DeBERTa's queries are scaled.
             np.testing.assert_allclose(theirs[one](), ours[one](), rtol=0, atol=1e-7)
     for file in before.glob("*.json"):
         if file.name not in ("metadata.json", "reference.json"):
@@ -89,7 +95,13 @@ def test_what_no_family_has_is_named(name: str, message: str, tmp_path: Path) ->
     assert not (tmp_path / "after").exists()
 
 
-def test_what_keras_hub_has_not_is_named(tmp_path: Path) -> None:
+def test_a_deberta_without_its_run_or_trained_since_stays(tmp_path: Path) -> None:
     model, tokenizer, _ = from_pretrained(unpacked("deberta_v3", tmp_path / "before"))
-    with pytest.raises(ValueError, match=r"cannot hold this model: .* disentangled_buckets=None"):
+    with pytest.raises(ValueError, match=r"only the run keeps that it was imported to"):
         to_keras_hub(model, tmp_path / "after", tokenizer=tokenizer)
+    run = import_run(tmp_path / "before", tmp_path / "run")
+    changed = model.encoder_stack.blocks[0].attention.disentangled.distance_keys
+    changed.assign(2 * changed)
+    model.save(run / "model.keras")
+    with pytest.raises(ValueError, match=r"were trained since it was imported"):
+        to_keras_hub(run, tmp_path / "after")

@@ -42,8 +42,8 @@ DEBERTA = replace(
 # The head of v3 for masked tokens, and what of its training nothing else reads.
 _OWN_HEAD, _OF_TRAINING = "lm_predictions.lm_head.", ("mask_predictions.", "lm_predictions.")
 # What distances are compared by: one table, and a layer's projections of it.
-_DISTANCES = ("rel_embeddings.weight", "encoder.LayerNorm.weight", "encoder.LayerNorm.bias")
-_PROJECTIONS = tuple(
+DISTANCES = ("rel_embeddings.weight", "encoder.LayerNorm.weight", "encoder.LayerNorm.bias")
+PROJECTIONS = tuple(
     f"{_SELF}{name}_proj.{part}" for name in ("pos_key", "pos_query") for part in ("weight", "bias")
 )
 # Scores are divided by the root of the width of a head times the number of their terms.
@@ -81,16 +81,26 @@ def deberta_config(fields: Fields, special_ids: SpecialIds, tensors: Tensors) ->
 
 def deberta_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
     """Yields the entries of a DeBERTa, whose vectors of distances are the products of a table."""
+    yield from body_table(model, tensors)
+    yield from distances_table(model, tensors)
+
+
+def body_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of all but the vectors of distances."""
     masked = (f"{_OWN_HEAD}dense", f"{_OWN_HEAD}LayerNorm", f"{_OWN_HEAD}bias")
     names = replace(DEBERTA, masked=masked) if masked[2] in tensors else DEBERTA
     for entry in encoder_table(model, tensors, names):
         is_query = entry.name.rpartition(".")[0].endswith(_QUERY)
         yield replace(entry, factor=_FACTOR) if is_query else entry
-    body = names.body if any(name.startswith(names.body) for name in tensors) else ""
+
+
+def distances_table(model: Any, tensors: Tensors) -> Iterator[Entry]:
+    """Yields the entries of the vectors of distances, whose values are `absent`."""
+    body = DEBERTA.body if any(name.startswith(DEBERTA.body) for name in tensors) else ""
     read = _Read(tensors, model.config)
     table = read.normalised(f"{body}encoder.")
     for number, block in enumerate(model.encoder_stack.blocks):
-        layer, here = block.attention.disentangled, body + names.blocks.format(number)
+        layer, here = block.attention.disentangled, body + DEBERTA.blocks.format(number)
         for weight, own, shared, factor in (
             (layer.distance_keys, "pos_key", _KEY, 1.0),
             (layer.distance_queries, "pos_query", _QUERY, _FACTOR),
@@ -111,7 +121,7 @@ class _Read:
 
     def normalised(self, encoder: str) -> Array:
         """Returns the table, `(2 * buckets, model_dim)`, after its norm if it has one."""
-        table = self._tensor(f"{encoder}{_DISTANCES[0]}", 2 * (self._buckets or 0), self._width)
+        table = self._tensor(f"{encoder}{DISTANCES[0]}", 2 * (self._buckets or 0), self._width)
         scale, shift = (f"{encoder}LayerNorm.{part}" for part in ("weight", "bias"))
         if scale not in self._tensors:
             return table
@@ -178,7 +188,6 @@ DEBERTAS = {
         config=deberta_config,
         table=deberta_table,
         vocabulary=deberta_vocabulary,
-        unread=(*ENCODERS["bert"].unread, *_DISTANCES, *_PROJECTIONS),
-        unused=(*ENCODERS["bert"].unused, *_OF_TRAINING),
+        unused=(*ENCODERS["bert"].unused, *DISTANCES, *PROJECTIONS, *_OF_TRAINING),
     )
 }
