@@ -20,7 +20,7 @@ from keras_transformer.export.onnx.graphs.operators import NATIVE, record_versio
 from keras_transformer.export.onnx.graphs.program import several_steps
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.heads import listed
-from keras_transformer.export.onnx.layers.activations import Activation
+from keras_transformer.export.onnx.layers.activations import Activation, Gate
 from keras_transformer.export.onnx.layers.attention import kinds
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
@@ -39,7 +39,6 @@ from keras_transformer.export.onnx.layers.linear import (
     query_projection,
     weight_array,
 )
-from keras_transformer.export.onnx.layers.norms import normalized
 from keras_transformer.export.onnx.layers.recurrence import recurrent_projection, state_name
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
@@ -49,8 +48,9 @@ from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.activations import gelu_tanh
 from keras_transformer.layers.variants.rms_norm import RMSNorm
 
-# The activations that are an operator of ours.
+# The activations that are an operator of ours, and those whose gates are one.
 GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
+GATES = {**GELUS, keras.activations.silu: "Silu"}
 
 # What our operators of attention hold, all but those of one new token without shared heads.
 HOLDS: dict[type, set[str]] = {
@@ -249,11 +249,13 @@ class Native(OnnxRuntime):
         if isinstance(parts.between, Activation) and parts.between.function in GELUS:
             name, units = GELUS[parts.between.function], parts.projection.units
             parts = parts._replace(between=Between(graph, name, (), units=units))
-        projection, between, output, _ = parts
-        if norm is None or isinstance(norm, RMSNorm):
-            change = parts.change(graph, self.kernels, inputs)
-            sums = graph.op("Add", parts.added(states), change)
-            return [sums, _normalized(graph, sums, norm)]
+        elif isinstance(parts.between, Gate) and parts.between.activation.function in GATES:
+            name = f"{GATES[parts.between.activation.function]}Gate"
+            parts = parts._replace(between=Between(graph, name, ()).__call__)
+        projection, between, output = parts[:3]
+        if norm is None or isinstance(norm, RMSNorm) or parts.norm is not None:
+            change = parts.change(graph, self.kernels, inputs, _normalized)
+            return _added(graph, parts.added(states), change, norm)
         ends = weight_array(norm.gamma), weight_array(norm.beta)
         flags: dict[str, Any] = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
         first = self.kernels.packed(projection)
@@ -271,7 +273,7 @@ class Native(OnnxRuntime):
             flags["units"] = projection.units
             return graph.ops("FeedForwardSubLayer", *operands, count=2, **flags)
         change = parts.change(graph, self.kernels, inputs)
-        return graph.ops("AddNorm", parts.added(states), change, *ends, count=2, **flags)
+        return _added(graph, parts.added(states), change, norm)
 
     def _embed(
         self,
@@ -311,10 +313,25 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
     """Returns the norm of `(rows, model_dim)`; these themselves without one."""
     if norm is None:
         return states
+    name, constants, epsilon = _norm(norm)
+    return graph.op(f"{name}Rows", states, *constants, domain=NATIVE, epsilon=epsilon)
+
+
+def _added(graph: GraphBuilder, states: str, change: str, norm: Any) -> list[str]:
+    """Returns the sum of two `(rows, model_dim)` and its norm."""
+    if norm is None:
+        return [graph.op("Add", states, change)] * 2
+    name, constants, epsilon = _norm(norm)
+    flags = {"count": 2, "domain": NATIVE, "epsilon": epsilon}
+    return graph.ops(f"Add{name}", states, change, *constants, **flags)
+
+
+def _norm(norm: Any) -> tuple[str, list[np.ndarray], float]:
+    """Returns the name that our operators have for a norm, its weights and its epsilon."""
+    gamma, epsilon = weight_array(norm.gamma), float(norm.epsilon)
     if isinstance(norm, RMSNorm):
-        return normalized(graph, states, norm)
-    flags = {"domain": NATIVE, "epsilon": float(norm.epsilon)}
-    return graph.op("NormRows", states, weight_array(norm.gamma), weight_array(norm.beta), **flags)
+        return "RmsNorm", [gamma], epsilon
+    return "Norm", [gamma, weight_array(norm.beta)], epsilon
 
 
 def _is_ours(attention: Any) -> bool:

@@ -86,3 +86,18 @@ class Activation:
         )
         found = converted(lambda x: {"y": self.function(x)}, ([x], [y]), self.graph.opset)
         return self.graph.splice(found.graph, {"x": value})["y"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gated linear unit's activation of one half of `(rows, 2 · units)` times the other half
+    (Shazeer 2020).
+    """
+
+    graph: GraphBuilder
+    activation: Activation
+
+    def __call__(self, value: str) -> str:
+        """Adds its nodes."""
+        hidden, gate = self.graph.ops("Split", value, count=2, axis=1, num_outputs=2)
+        return self.graph.op("Mul", self.activation(hidden), gate)

@@ -18,7 +18,7 @@ from keras_transformer.config.stack import (
     StackConfig,
 )
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
-from keras_transformer.export.onnx.layers.activations import Activation
+from keras_transformer.export.onnx.layers.activations import Activation, Gate
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
 from keras_transformer.export.onnx.layers.norms import normalized, with_normalized_heads
 from keras_transformer.export.onnx.quantize.kernels import Kernels
@@ -35,6 +35,10 @@ HOLDS: dict[type, set[str]] = {
 }
 
 
+# Adds the nodes of a norm.
+Normalize = Callable[[GraphBuilder, str, Any], str]
+
+
 class Parts(NamedTuple):
     """The parts of a residual sub-layer in a graph.
 
@@ -43,22 +47,28 @@ class Parts(NamedTuple):
         between: Adds the nodes from the projection's outputs to the second layer's inputs.
         output: Its second linear layer; None if `between` returns the sub-layer's outputs.
         pick: Selects rows of the added states as `between` does; None if it keeps all rows.
+        norm: Normalises the sub-layer's outputs; None for as they are.
     """
 
     projection: Linear
     between: Callable[[str], str]
     output: Linear | None
     pick: Callable[[str], str] | None = None
+    norm: Any = None
 
     @property
     def output_bias(self) -> np.ndarray | None:
-        """What the second linear layer adds; None if nothing."""
-        return None if self.output is None else self.output.bias
+        """What the second linear layer adds to the sub-layer's outputs; None if nothing."""
+        return None if self.output is None or self.norm is not None else self.output.bias
 
-    def change(self, graph: GraphBuilder, kernels: Kernels, inputs: str) -> str:
+    def change(
+        self, graph: GraphBuilder, kernels: Kernels, inputs: str, normalize: Normalize = normalized
+    ) -> str:
         """Emits the sub-layer and returns its outputs."""
-        hidden = self.between(kernels.linear(graph, inputs, self.projection))
-        return hidden if self.output is None else kernels.linear(graph, hidden, self.output)
+        found = self.between(kernels.linear(graph, inputs, self.projection))
+        if self.output is not None:
+            found = kernels.linear(graph, found, self.output)
+        return found if self.norm is None else normalize(graph, found, self.norm)
 
     def added(self, states: str) -> str:
         """Returns the states that the sub-layer's outputs are added to."""
@@ -67,19 +77,6 @@ class Parts(NamedTuple):
     def after(self, change: Callable[[str], str]) -> "Parts":
         """Returns a sub-layer that changes its projection's outputs first."""
         return self._replace(between=lambda value: self.between(change(value)))
-
-    def normalized(self, graph: GraphBuilder, kernels: Kernels, norm: Any) -> "Parts":
-        """Returns a sub-layer whose outputs are normalised; as they are if `norm` is None."""
-        if norm is None:
-            return self
-
-        def between(value: str) -> str:
-            found = self.between(value)
-            if self.output is not None:
-                found = kernels.linear(graph, found, self.output)
-            return normalized(graph, found, norm)
-
-        return self._replace(between=between, output=None)
 
     def of_rows(self, pick: Callable[[str], str]) -> "Parts":
         """Returns a sub-layer whose outputs are those of some rows."""
@@ -107,13 +104,8 @@ def feed_forward(graph: GraphBuilder, layer: FeedForward, kernels: Kernels) -> P
     activate = Activation(graph, layer.activation, firsts[0].units)
     if layer.gate is None:
         return Parts(firsts[0], activate, output)
-
-    def between(value: str) -> str:
-        hidden, gate = graph.ops("Split", value, count=2, axis=1, num_outputs=2)
-        return graph.op("Mul", activate(hidden), gate)
-
-    # One product makes both halves (Shazeer 2020).
-    return Parts(side_by_side(firsts), between, output)
+    # One product makes both halves.
+    return Parts(side_by_side(firsts), Gate(graph, activate), output)
 
 
 def each_sub_layer(
@@ -138,7 +130,7 @@ def each_sub_layer(
                 parts = attend[kind](layer, number)
                 if getattr(layer, "query_norm", None) is not None:
                     parts = parts.after(partial(with_normalized_heads, graph, layer))
-            yield residual, parts.normalized(graph, kernels, residual.output_norm)
+            yield residual, parts._replace(norm=residual.output_norm)
 
 
 def first_bias(stack: Any) -> np.ndarray | None:
@@ -191,10 +183,11 @@ def _run_post_norm(
         if carried is not None and projection.bias is not None:
             less = projection.bias - carried @ projection.kernel
             projection = replace(projection, bias=less)
-        hidden = parts.between(kernels.linear(graph, states, projection))
-        if parts.output is None:
-            joined = graph.op("Add", parts.added(states), hidden)
+        parts = parts._replace(projection=projection)
+        if parts.output is None or parts.norm is not None:
+            joined = graph.op("Add", parts.added(states), parts.change(graph, kernels, states))
         else:
+            hidden = parts.between(kernels.linear(graph, states, projection))
             output = replace(parts.output, bias=None)
             joined = kernels.linear(graph, hidden, output, parts.added(states))
         states = normalized(graph, joined, residual.layer_norm, following)

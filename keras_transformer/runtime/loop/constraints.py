@@ -81,7 +81,7 @@ class Constraints:
 
     def free_steps(self, step: int) -> int:
         """Returns how many steps from this one on need neither `apply` nor `prompt_tokens`."""
-        ends_together = self._first_end == self.last_end and not self._has_prompts
+        ends_together = self._first_end == self.last_end
         is_forced = step < self._forced.shape[1]
         if self._always or is_forced or not (ends_together or step >= self.last_end):
             return 0

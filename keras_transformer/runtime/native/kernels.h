@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attention_operators.h"
-#include "gelu.h"
+#include "activations.h"
 #include "layer_operators.h"
 #include "linear_operators.h"
 #include "ranking_operators.h"
@@ -13,13 +13,14 @@ template <typename... Kernels>
 struct List {};
 
 using Kernels =
-    List<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions, AddNorm,
-         AddSinusoid, BestToken, BestContinuations, BestContinuationsOfStates,
-         BestContinuationsOfFloats, LargestPlace, ListedLogits, ListedByteLogits, LookUp,
-         BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer, FeedForwardSubLayer,
-         QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer, Bfloat16Linear,
-         Bfloat16LookUp, Int4Linear, Int4LookUp, Float32Linear, Float32LookUp, NormRows, ListedIds, GeluOperator<ExactGelu>,
-         GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>, Ssru, Rotary,
-         Scaled>;
+    List<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
+         AddNormOperator<Norm>, AddNormOperator<RmsNorm>, AddSinusoid, BestToken, BestContinuations,
+         BestContinuationsOfStates, BestContinuationsOfFloats, LargestPlace, ListedLogits,
+         ListedByteLogits, LookUp, BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer,
+         FeedForwardSubLayer, QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer,
+         Bfloat16Linear, Bfloat16LookUp, Int4Linear, Int4LookUp, Float32Linear, Float32LookUp,
+         NormRowsOperator<Norm>, NormRowsOperator<RmsNorm>, ListedIds, GeluOperator<ExactGelu>,
+         GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>,
+         GateOperator<ExactGelu>, GateOperator<TanhGelu>, GateOperator<Silu>, Ssru, Rotary, Scaled>;
 
 }  // namespace keras_transformer

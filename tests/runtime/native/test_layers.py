@@ -39,6 +39,21 @@ def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
     np.testing.assert_array_equal(alone, norms)
 
 
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
+def test_add_rms_norm_is_a_sum_and_keras_s_rms_normalization(
+    run: Run, seed: int, rows: int, width: int
+) -> None:
+    x, y, gamma = draw(seed, rows, width), draw(seed + 1, rows, width), draw(seed + 2, width)
+    sums, norms = run("AddRmsNorm", [x, y, gamma], outputs=2, stored=(2,), epsilon=1e-3)
+    np.testing.assert_array_equal(sums, x + y)
+    layer = keras.layers.RMSNormalization(epsilon=1e-3)
+    layer.build((rows, width))
+    layer.set_weights([gamma])
+    np.testing.assert_allclose(norms, np.asarray(layer(x + y)), rtol=1e-5, atol=1e-5)
+    [alone] = run("RmsNormRows", [sums, gamma], stored=(1,), epsilon=1e-3)
+    np.testing.assert_array_equal(alone, norms)
+
+
 def test_many_rows_are_the_same_as_each_by_itself(run: Run) -> None:
     x, y, gamma, beta = draw(0, 3000, 72), draw(1, 3000, 72), draw(2, 72), draw(3, 72)
     together = run("AddNorm", [x, y, gamma, beta], outputs=2, stored=(2, 3), epsilon=1e-6)

@@ -31,8 +31,9 @@ KT_INLINE Int4Sums int4_zeros(const Int4Matrix& m, const uint8_t* bytes) {
   return __builtin_convertvector(zeros, Int4Sums);
 }
 
-// How many bytes of the matrix are fetched ahead of those being multiplied.
-constexpr int64_t kInt4Ahead = 1024;
+// How many bytes of the matrix are fetched ahead of those being multiplied: so many, as scales between
+// the weights keep the processor from fetching lines by itself.
+constexpr int64_t kInt4Ahead = 3072;
 
 template <int kRows>
 KT_INLINE void int4_tile(const Int4Matrix& m, int64_t block, const Int4Rows& rows, int64_t row,

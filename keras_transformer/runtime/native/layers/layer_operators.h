@@ -144,33 +144,35 @@ class Scaled {
   float scale_;
 };
 
-// x, y (rows, width), gamma and beta (width) → x + y and LayerNorm(x + y).
-class AddNorm {
+// x, y (rows, width) and what `Kind` reads, gamma and perhaps beta (width) → x + y and its norm.
+template <typename Kind>
+class AddNormOperator {
  public:
-  static constexpr const char* kName = "AddNorm";
+  static constexpr const char* kName = Kind::kAdd;
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
                                                  ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
-  static constexpr size_t kRequiredInputs = 4;
-  explicit AddNorm(const Node& node) : norm_(node, 2) {}
+  static constexpr size_t kRequiredInputs = 2 + Kind::kConstants;
+  explicit AddNormOperator(const Node& node) : norm_(node, 2) {}
   void compute(Context& context) const;
 
  private:
-  Norm norm_;
+  Kind norm_;
 };
 
-// x (rows, width), gamma and beta (width) → LayerNorm(x).
-class NormRows {
+// x (rows, width) and what `Kind` reads → the norm of each row (rows, width).
+template <typename Kind>
+class NormRowsOperator {
  public:
-  static constexpr const char* kName = "NormRows";
+  static constexpr const char* kName = Kind::kAlone;
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
-  static constexpr size_t kRequiredInputs = 3;
-  explicit NormRows(const Node& node) : norm_(node, 1) {}
+  static constexpr size_t kRequiredInputs = 1 + Kind::kConstants;
+  explicit NormRowsOperator(const Node& node) : norm_(node, 1) {}
   void compute(Context& context) const;
 
  private:
-  Norm norm_;
+  Kind norm_;
 };
 
 // packed (rows, 2 · width): candidates and forget gates of new tokens, their cached states

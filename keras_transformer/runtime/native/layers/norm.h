@@ -1,4 +1,4 @@
-// A residual sum and the layer normalisation that reads it: x + y, and LayerNorm(x + y).
+// A residual sum and the normalisation that reads it: x + y, and LayerNorm(x + y) or RMSNorm(x + y).
 #pragma once
 
 #include "operator.h"
@@ -7,6 +7,10 @@ namespace keras_transformer {
 
 class Norm {
  public:
+  // What normalises rows, of each of which there is the sum, too.
+  static constexpr const char *kAdd = "AddNorm", *kAlone = "NormRows";
+  static constexpr size_t kConstants = 2;
+
   // Reads gamma and beta (width), which are consecutive inputs, and the attribute epsilon.
   Norm(const Node& node, size_t place)
       : gamma_(node.constant<float>(place, "gamma", 1)),
@@ -21,6 +25,27 @@ class Norm {
  private:
   Constant<float> gamma_;
   const float* beta_;
+  float epsilon_;
+};
+
+// Of Zhang and Sennrich 2019: x / √(mean(x²) + ε) · γ.
+class RmsNorm {
+ public:
+  static constexpr const char *kAdd = "AddRmsNorm", *kAlone = "RmsNormRows";
+  static constexpr size_t kConstants = 1;
+
+  // Reads gamma (width) and the attribute epsilon.
+  RmsNorm(const Node& node, size_t place)
+      : gamma_(node.constant<float>(place, "gamma", 1)),
+        epsilon_(node.attribute<float>("epsilon")) {}
+
+  int64_t width() const { return gamma_.shape[0]; }
+
+  // As `Norm::run`.
+  void run(const float* x, const float* y, int64_t rows, float* sums, float* norms) const;
+
+ private:
+  Constant<float> gamma_;
   float epsilon_;
 };
 

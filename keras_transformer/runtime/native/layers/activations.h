@@ -1,4 +1,5 @@
-// The Gaussian error linear unit, x Φ(x), of Hendrycks and Gimpel 2016, and their form with a tangent.
+// Activations: the Gaussian error linear unit, x Φ(x), of Hendrycks and Gimpel 2016, their form with a
+// tangent, and the sigmoid linear unit.
 #pragma once
 
 #include "operator.h"
@@ -10,7 +11,7 @@ namespace keras_transformer {
 // Φ by formula 7.1.26 of Abramowitz and Stegun, within 8e-8; of a negative x there is no difference of
 // two close numbers.
 struct ExactGelu {
-  static constexpr const char *kName = "Gelu", *kSubLayer = "GeluSubLayer";
+  static constexpr const char *kName = "Gelu", *kSubLayer = "GeluSubLayer", *kGate = "GeluGate";
 
   template <typename Vector>
   KT_INLINE static Vector of(Vector x) {
@@ -27,7 +28,8 @@ struct ExactGelu {
 
 // x / 2 · (1 + tanh y) = x / (1 + e⁻²ʸ) with y = √(2/π) (x + 0.044715 x³).
 struct TanhGelu {
-  static constexpr const char *kName = "TanhGelu", *kSubLayer = "TanhGeluSubLayer";
+  static constexpr const char *kName = "TanhGelu", *kSubLayer = "TanhGeluSubLayer",
+                              *kGate = "TanhGeluGate";
 
   template <typename Vector>
   KT_INLINE static Vector of(Vector x) {
@@ -37,7 +39,31 @@ struct TanhGelu {
   }
 };
 
-// values (rows, width) → GELU of each (rows, width).
+// x / (1 + e⁻ˣ), of Elfwing et al. 2018.
+struct Silu {
+  static constexpr const char *kName = "Silu", *kGate = "SiluGate";
+
+  template <typename Vector>
+  KT_INLINE static Vector of(Vector x) {
+    const Vector e = exp_of_negative(x < 0.0f ? x : -x);
+    return x * (x < 0.0f ? e : Vector{} + 1.0f) / (e + 1.0f);
+  }
+};
+
+// values (rows, 2 · units) → the unit of each row's first half times its second (rows, units), as gated
+// linear units have it (Shazeer 2020).
+template <typename Unit>
+class GateOperator {
+ public:
+  static constexpr const char* kName = Unit::kGate;
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit GateOperator(const Node&) {}
+  void compute(Context& context) const;
+};
+
+// values (rows, width) → the unit of each (rows, width).
 template <typename Unit>
 class GeluOperator {
  public:
