@@ -295,7 +295,7 @@ class Native(OnnxRuntime):
             states = embed_tokens(graph, self.kernels, embeddings, ids)
             if positions is not None:
                 vectors = position_vectors(graph, self.kernels, embeddings, places)
-                states = graph.op("Add", states, vectors)
+                states = graph.op("AddRows", states, vectors, domain=NATIVE)
         return finish_embedding(graph, self.kernels, embeddings, states, token_types, None)
 
 
@@ -320,7 +320,7 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
 def _added(graph: GraphBuilder, states: str, change: str, norm: Any) -> list[str]:
     """Returns the sum of two `(rows, model_dim)` and its norm."""
     if norm is None:
-        return [graph.op("Add", states, change)] * 2
+        return [graph.op("AddRows", states, change, domain=NATIVE)] * 2
     name, constants, epsilon = _norm(norm)
     flags = {"count": 2, "domain": NATIVE, "epsilon": epsilon}
     return graph.ops(f"Add{name}", states, change, *constants, **flags)

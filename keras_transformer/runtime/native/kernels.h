@@ -21,6 +21,7 @@ using Kernels =
          Bfloat16Linear, Bfloat16LookUp, Int4Linear, Int4LookUp, Float32Linear, Float32LookUp,
          NormRowsOperator<Norm>, NormRowsOperator<RmsNorm>, ListedIds, GeluOperator<ExactGelu>,
          GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>,
-         GateOperator<ExactGelu>, GateOperator<TanhGelu>, GateOperator<Silu>, Ssru, Rotary, Scaled>;
+         GateOperator<ExactGelu>, GateOperator<TanhGelu>, GateOperator<Silu>, Ssru, Rotary, Scaled,
+         AddRows>;
 
 }  // namespace keras_transformer

@@ -180,6 +180,24 @@ def test_striking_a_list_does_what_applying_does(step: int, struck: list[int]) -
     assert found.last_special == 3
 
 
+@pytest.mark.parametrize(
+    ("lengths", "bound"), [((2, 2), []), ((2, 3), [3, 4, 5, 6])], ids=["alike", "not"]
+)
+def test_behind_prompts_steps_are_free_unless_some_may_end_and_others_not(
+    lengths: tuple[int, int], bound: list[int]
+) -> None:
+    request = SearchRequest(
+        options=SearchOptions(min_length=4),
+        special_ids=SPECIAL_IDS,
+        limits=[9, 9],
+        prefixes=[[5] * length for length in lengths],
+        prompt_lengths=[*lengths],
+    )
+    found = Constraints(request)
+    reading = [*range(max(lengths))]
+    assert [step for step in range(9) if not found.free_steps(step)] == [*reading, *bound]
+
+
 @given(data=st.data(), step=st.integers(0, 8))
 def test_a_row_s_constraints_are_those_of_the_row_alone(data: st.DataObject, step: int) -> None:
     words = st.integers(4, VOCABULARY - 1)

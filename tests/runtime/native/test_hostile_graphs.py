@@ -66,6 +66,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
                           floats(VOCABULARY)], 1, (3, 4), {}),
     "ListedIds": ([*LISTS, ints(2, 2)], 1, (), {}),
     "NormRows": ([floats(4, 16), *NORM], 1, (1, 2), EPSILON),
+    "AddRows": ([floats(4, 16), floats(1, 16)], 1, (), {}),
     "AddRmsNorm": ([*ROWS, floats(16)], 2, (2,), EPSILON),
     "RmsNormRows": ([floats(4, 16), floats(16)], 1, (1,), EPSILON),
     "SiluGate": ([floats(4, 16)], 1, (), {}),

@@ -39,6 +39,17 @@ def test_add_norm_is_a_sum_and_keras_s_layer_normalization(
     np.testing.assert_array_equal(alone, norms)
 
 
+@pytest.mark.parametrize("others", [3, 1])
+def test_rows_are_added_to_as_many_or_to_all(run: Run, others: int) -> None:
+    x, y = draw(0, 3, 21), draw(1, others, 21)
+    np.testing.assert_array_equal(run("AddRows", [x, y])[0], x + y)
+
+
+def test_rows_are_not_added_to_others(run: Run) -> None:
+    with pytest.raises(Exception, match=r"y must have the shape \(3, 8, \), got \(2, 8, \)"):
+        run("AddRows", [draw(0, 3, 8), draw(1, 2, 8)])
+
+
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
 def test_add_rms_norm_is_a_sum_and_keras_s_rms_normalization(
     run: Run, seed: int, rows: int, width: int

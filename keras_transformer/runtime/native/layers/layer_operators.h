@@ -144,6 +144,17 @@ class Scaled {
   float scale_;
 };
 
+// x (rows, width), y (rows or 1, width) → x + y (rows, width).
+class AddRows {
+ public:
+  static constexpr const char* kName = "AddRows";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit AddRows(const Node&) {}
+  void compute(Context& context) const;
+};
+
 // x, y (rows, width) and what `Kind` reads, gamma and perhaps beta (width) → x + y and its norm.
 template <typename Kind>
 class AddNormOperator {

@@ -1,4 +1,4 @@
-// Embeddings where attention has the positions (section 3.4).
+// What becomes of rows that were looked up: their scale (section 3.4), and what is added to them.
 #include "layer_operators.h"
 #include "vectors.h"
 #include "versions.h"
@@ -10,7 +10,23 @@ KT_INLINE void scale_row(const float* found, float scale, int64_t width, float* 
   for (int64_t i = 0; i < width; ++i) output[i] = found[i] * scale;
 }
 
+KT_INLINE void add_row(const float* x, const float* y, int64_t width, float* output) {
+  for (int64_t i = 0; i < width; ++i) output[i] = x[i] + y[i];
+}
+
 }  // namespace
+
+void AddRows::compute(Context& context) const {
+  const Shape shape = context.shape(0, "x", 2);
+  const int64_t rows = shape[0], width = shape[1];
+  const int64_t others = context.shape(1, "y", 2)[0] == 1 ? 1 : rows;
+  const float* x = context.input<float>(0);
+  const float* y = context.input<float>(1, "y", {others, width});
+  float* output = context.output<float>(0, {rows, width});
+  for (int64_t row = 0; row < rows; ++row, x += width, output += width) {
+    fastest<add_row>(x, y + row % others * width, width, output);
+  }
+}
 
 void Scaled::compute(Context& context) const {
   const Shape shape = context.shape(0, "found", 2);
