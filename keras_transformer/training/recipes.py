@@ -36,6 +36,7 @@ __all__ = [
     "dropout",
     "epochs",
     "fine_tuning",
+    "learning_rate",
     "nearest_preset",
     "piece_rule",
     "presets_of",
@@ -56,9 +57,10 @@ class Recipe:
         most_epochs: Epochs at most that these updates take.
         fewest_tokens: Of a batch of a small corpus.
         most_warmup: The share of a run's updates that its warm-up takes at most.
-        dropout: What a small trained model's is while it learns on, unless it is given; None for
-            the config's.
-        small_dropout: The same of a model from nothing where `least_updates` decide the epochs.
+        dropout: What a small trained model's is while it learns on, where `least_updates` decide
+            the epochs, unless it is given; None for the config's.
+        small_dropout: The same of a model from nothing.
+        large_rate: The learning rate where `least_updates` do not decide; None for the same one.
     """
 
     epochs: int = 30
@@ -79,11 +81,13 @@ class Recipe:
     rehearsal: float = 0.0
     dropout: float | None = None
     small_dropout: float | None = None
+    large_rate: float | None = None
 
     def settings(self) -> dict[str, Any]:
         """Returns the options that do not depend on the corpus."""
         values = asdict(self)
-        return {name: values[name] for name in values if name not in (*FITTED, *NO_OPTIONS)}
+        fitted = FITTED if self.large_rate is None else (*FITTED, "learning_rate")
+        return {name: values[name] for name in values if name not in (*fitted, *NO_OPTIONS)}
 
 
 # What a plan takes from the corpus, too, and not from the recipe alone.
@@ -92,7 +96,7 @@ FITTED = ("epochs", "least_updates", "batch_tokens", "warmup_steps", "average_ch
 # What a recipe says of other things than the options of training.
 NO_OPTIONS = (
     *("least_updates", "most_epochs", "fewest_tokens", "most_warmup"),
-    *("dropout", "small_dropout"),
+    *("dropout", "small_dropout", "large_rate"),
 )
 
 _SMALL = Recipe(optimizer="muon", epochs=36, max_steps=100_000, average_checkpoints=6, r_drop=5.0)
@@ -170,13 +174,20 @@ _CLASSIFIER_FROM_NOTHING: dict[str, Any] = {
     "least_updates": 1000,
     "most_epochs": 100,
     "dropout": None,
+    "large_rate": None,
 }
 _UNMEASURED: dict[str, Any] = {
-    name: getattr(_SMALL_TEXTS, name) for name in ("dropout", "most_epochs", "fewest_tokens")
+    name: getattr(_SMALL_TEXTS, name)
+    for name in ("dropout", "most_epochs", "fewest_tokens", "large_rate")
 }
 _CLASSIFIERS: dict[str, Recipe] = {
     "bert-tiny": replace(
-        _SMALL_TEXTS, **_CLASSIFIER, learning_rate=0.001, batch_tokens=1024, dropout=0.3
+        _SMALL_TEXTS,
+        **_CLASSIFIER,
+        learning_rate=0.001,
+        large_rate=0.002,
+        batch_tokens=1024,
+        dropout=0.3,
     ),
     "bert-base": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00003, batch_tokens=4096),
     "bert-large": replace(_LARGE_TEXTS, **_CLASSIFIER, learning_rate=0.00002, batch_tokens=4096),
@@ -241,26 +252,33 @@ def classifier(preset: str, *, has_weights: bool = False, adapts: bool = False) 
     recipe = _CLASSIFIERS[preset]
     if not has_weights:
         recipe = replace(recipe, **_CLASSIFIER_FROM_NOTHING)
-    return (
-        replace(recipe, learning_rate=5 * recipe.learning_rate, dropout=None) if adapts else recipe
-    )
+    if adapts:
+        rate = 5 * recipe.learning_rate
+        return replace(recipe, learning_rate=rate, large_rate=None, dropout=None)
+    return recipe
 
 
 def dropout(recipe: Recipe, begun: Any, tokens: int) -> float | None:
     """Returns what a model drops while it learns; None for its config's dropout.
 
-    A wide one that has learnt from much text loses by more, and so does one from nothing on a large
-    corpus.
+    A wide one that has learnt from much text loses by more, and so does any on a large corpus.
 
     Args:
         recipe: That of the run.
         begun: The trained model's config; None of a model from nothing.
         tokens: Of the training texts. They are few if the usual epochs have too few updates.
     """
+    if recipe.epochs * tokens / recipe.batch_tokens >= recipe.least_updates:
+        return None
     if begun is not None:
         return recipe.dropout if begun.model_dim <= _SMALL_WIDTH else None
-    updates = recipe.epochs * tokens / recipe.batch_tokens
-    return recipe.small_dropout if updates < recipe.least_updates else None
+    return recipe.small_dropout
+
+
+def learning_rate(recipe: Recipe, updates_per_epoch: int) -> float:
+    """Returns the highest rate, which is larger where the usual epochs have enough updates."""
+    is_large = recipe.epochs * updates_per_epoch >= recipe.least_updates
+    return recipe.large_rate if is_large and recipe.large_rate else recipe.learning_rate
 
 
 def denoising(preset: str) -> Recipe:

@@ -91,6 +91,17 @@ def test_a_small_encoder_drops_more_where_all_of_it_learns_few_labels(
     recipe = recipes.recipe_of(task, preset, has_weights=width is not None, adapts=adapts)
     drops = task == "classify" and width == 128 and not adapts
     assert recipes.dropout(recipe, begun, 1000) == (0.3 if drops else None)
+    assert recipes.dropout(recipe, begun, 10**6) is None
+
+
+def test_where_all_of_a_small_encoder_learns_many_labels_its_steps_are_larger() -> None:
+    tuned, adapted, scratch = (
+        recipes.classifier("bert-tiny", has_weights=begun, adapts=adapts)
+        for begun, adapts in ((True, False), (True, True), (False, False))
+    )
+    assert [recipes.learning_rate(tuned, batches) for batches in (74, 75)] == [0.001, 0.002]
+    assert [recipes.learning_rate(one, 10_000) for one in (adapted, scratch)] == [0.005, 0.001]
+    assert "learning_rate" not in tuned.settings()
 
 
 def test_the_nearest_size_of_a_family_has_the_recipe_of_a_trained_model() -> None:

@@ -73,6 +73,7 @@ def make_plan(
     fitted: dict[str, Any] = {
         "batch_tokens": tokens,
         "epochs": epochs,
+        "learning_rate": recipes.learning_rate(recipe, epoch),
         "warmup_steps": recipes.warmup_steps(recipe.warmup_steps, total, recipe.most_warmup),
         "checkpoint_steps": steps,
         "average_checkpoints": recipes.averaged_checkpoints(
