@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driver import load_all, measure_turns
+from peers.names import library_of
 from peers.peer import having
 from speed.cells import OURS, SPLIT, check_ids, compare, taking_part
 from speed.processes import Worker
@@ -107,16 +108,16 @@ def check_greedy(cell: Cell, workers: Mapping[str, Worker]) -> float:
     """Returns the share of prompts that ours and each peer continue alike, of the one most unlike.
 
     Raises:
-        ValueError: It is too small; see `check_ids`.
+        ValueError: It is too small, of a peer that does not round; see `check_ids`.
     """
-    ids = {worker.name: worker.ask("generate", **cell.request) for worker in workers.values()}
-    ours = workers[OURS].name
-    shares = [
-        check_ids(cell.place, {ours: ids[ours], name: found}, cell.length)
-        for name, found in ids.items()
-        if name != ours
-    ]
-    return min(shares, default=1.0)
+    ids = {name: worker.ask("generate", **cell.request) for name, worker in workers.items()}
+    ours, shares = workers[OURS].name, [1.0]
+    for name in ids.keys() - {OURS}:
+        both = {ours: ids[OURS], workers[name].name: ids[name]}
+        peer = PEERS.get(library_of(name))
+        allowed = {"most_different": 1.0} if peer is not None and peer.rounds else {}
+        shares.append(check_ids(cell.place, both, cell.length, **allowed))
+    return min(shares)
 
 
 def measure_cell(cell: Cell, workers: Mapping[str, Worker], rounds: int) -> dict[str, Any]:

@@ -180,7 +180,12 @@ def check_float32(cell: Cell, ours: Worker, peer: Worker) -> tuple[list[list[int
     return found, check_ids(place, ids, cell.size.forced_tokens)
 
 
-def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int | None) -> float:
+def check_ids(
+    place: str,
+    ids: Mapping[str, list[list[int]]],
+    length: int | None,
+    most_different: float = _ROUNDED_SHARE,
+) -> float:
     """Checks that two engines gave the same ids of the right length.
 
     Of hypotheses as good as equal, rounding decides which one a search loses: two sentences in a
@@ -190,6 +195,7 @@ def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int | None
         place: What messages call the cell.
         ids: Rows of both engines, ours first, by their names.
         length: Tokens of each row; any if None.
+        most_different: The share of rows that may differ.
 
     Returns:
         The share of equal rows.
@@ -203,7 +209,7 @@ def check_ids(place: str, ids: Mapping[str, list[list[int]]], length: int | None
             raise ValueError(f"{place}: {name} gave {wrong[0]} tokens instead of {length}.")
     (ours, found), (peer, expected) = ids.items()
     different = [number for number, row in enumerate(found) if row != expected[number]]
-    if len(different) > _ROUNDED_SHARE * len(found):
+    if len(different) > most_different * len(found):
         row = different[0]
         raise ValueError(
             f"{place}: {len(different)} of {len(found)} sentences differ, first number {row}:\n"

@@ -85,13 +85,14 @@ def test_the_ratio_is_that_to_the_faster_peer_and_splitting_stands_beside_it() -
     assert "ratio_split" not in alone
 
 
-def test_equal_ids_pass_and_others_are_an_error() -> None:
+def test_equal_ids_pass_and_others_are_an_error_but_of_a_peer_that_rounds() -> None:
     ids = [[7] * 4] * 3
     ours, peer = (Scripted(name, generate=ids) for name in ("ours", "it"))
     assert check_greedy(CELL, {"ours": ours, "it × 1": peer}) == 1
     peer = Scripted("it", generate=[*ids[1:], [8] * 4])
     with pytest.raises(ValueError, match="prompt 5, batch 3, float32: 1 of 3 sentences differ"):
         check_greedy(CELL, {"ours": ours, "it × 1": peer})
+    assert check_greedy(CELL, {"ours": ours, "llama.cpp × 1": peer}) == pytest.approx(2 / 3)
 
 
 def test_an_engine_generates_and_counts_time() -> None:
