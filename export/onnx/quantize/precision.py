@@ -126,7 +126,8 @@ def target_in(
     if precision == "int4":
         matrices = int4 or Int4Matrices(Int4Form())
         if name == "native":
-            return Native(NativeInt4(matrices, **listed), SharedInt4(matrices), **listed)
+            ours = NativeInt4(matrices, **listed)
+            return Native(ours, ours, **listed)
         return OnnxRuntime((SharedInt4 if shares_weights else Int4)(matrices), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
