@@ -41,7 +41,7 @@ PEERS = {
             converter="generation.conversions.llama_cpp_model",
             # What it reads together: of prompts of 512 tokens its ids are not transformers' in
             # float32, which are ours.
-            rounds=True,
+            is_exact=False,
         ),
     )
 }

@@ -108,14 +108,14 @@ def check_greedy(cell: Cell, workers: Mapping[str, Worker]) -> float:
     """Returns the share of prompts that ours and each peer continue alike, of the one most unlike.
 
     Raises:
-        ValueError: It is too small, of a peer that does not round; see `check_ids`.
+        ValueError: It is too small, of a peer that is exact; see `check_ids`.
     """
     ids = {name: worker.ask("generate", **cell.request) for name, worker in workers.items()}
     ours, shares = workers[OURS].name, [1.0]
     for name in ids.keys() - {OURS}:
         both = {ours: ids[OURS], workers[name].name: ids[name]}
         peer = PEERS.get(library_of(name))
-        allowed = {"most_different": 1.0} if peer is not None and peer.rounds else {}
+        allowed = {} if peer is None or peer.is_exact else {"most_different": 1.0}
         shares.append(check_ids(cell.place, both, cell.length, **allowed))
     return min(shares)
 

@@ -28,7 +28,7 @@ class Peer:
             directory and a precision; None if artefacts hold its models.
         without: Architectures, by Hugging Face's names, that it cannot run.
         any_threads: Whether it may be faster on one thread than on many, so that the better counts.
-        rounds: Whether its float32 is not that of others, so that ids which differ are told and end
+        is_exact: Whether its float32 is that of others; else ids that differ are told and end
             nothing.
     """
 
@@ -39,7 +39,7 @@ class Peer:
     converter: str | None = None
     without: tuple[str, ...] = ()
     any_threads: bool = False
-    rounds: bool = False
+    is_exact: bool = True
 
     def python(self, environments: Path) -> str | None:
         """Returns its interpreter, with its packages installed; None for ours."""

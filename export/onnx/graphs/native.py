@@ -251,6 +251,7 @@ class Native(OnnxRuntime):
             parts = parts._replace(between=Between(graph, name, (), units=units))
         elif isinstance(parts.between, Gate) and parts.between.activation.function in GATES:
             name = f"{GATES[parts.between.activation.function]}Gate"
+            # There is no operator of the whole sub-layer.
             parts = parts._replace(between=Between(graph, name, ()).__call__)
         projection, between, output = parts[:3]
         if norm is None or isinstance(norm, RMSNorm) or parts.norm is not None:

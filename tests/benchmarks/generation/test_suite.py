@@ -85,7 +85,7 @@ def test_the_ratio_is_that_to_the_faster_peer_and_splitting_stands_beside_it() -
     assert "ratio_split" not in alone
 
 
-def test_equal_ids_pass_and_others_are_an_error_but_of_a_peer_that_rounds() -> None:
+def test_equal_ids_pass_and_others_are_an_error_but_of_a_peer_that_is_not_exact() -> None:
     ids = [[7] * 4] * 3
     ours, peer = (Scripted(name, generate=ids) for name in ("ours", "it"))
     assert check_greedy(CELL, {"ours": ours, "it × 1": peer}) == 1
