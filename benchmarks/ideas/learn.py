@@ -16,7 +16,7 @@ from ideas.corpora import Task
 from ideas.systems import Flags, Pretraining, System
 from small.measure import as_arguments, write_tsv
 
-from keras_transformer import Generator, RunFeatures, TextEncoder, load_run
+from keras_transformer import Generator, RunFeatures, TextEncoder
 from keras_transformer.cli import main
 
 _THREADS = 1
@@ -108,8 +108,7 @@ def tune(system: System, task: Task, seed: int, directory: Path, place: Path) ->
 
 def bits_a_character(run: Path, texts: Sequence[str]) -> float:
     """Returns what a language model takes to tell the texts, ends included."""
-    model, tokenizer, _ = load_run(run)
-    total = sum(one.log_probability for one in Generator(model, tokenizer).score(list(texts)))
+    total = sum(one.log_probability for one in Generator.from_run(run).score(list(texts)))
     return -total / math.log(2) / sum(len(text) + 1 for text in texts)
 
 
@@ -122,9 +121,8 @@ def tag_score(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -
 
 
 def _score(task: Task, run: Path, has_features: bool) -> float:
-    model, tokenizer, _ = load_run(run)
     features = RunFeatures(run) if has_features else None
-    encoder = TextEncoder(model, tokenizer, features=features, long_texts="cut")
+    encoder = TextEncoder.from_run(run, features=features, long_texts="cut")
     if task.kind == "tag":
         texts = [" ".join(words) for words, _ in task.test]
         found = [[word.tag or "O" for word in words] for words in encoder.tag(texts)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer import Generator, TextEncoder, Translator, corpus_scores, load_run
+from keras_transformer import Generator, TextEncoder, Translator, corpus_scores
 from keras_transformer.cli import main
 from keras_transformer.evaluation import exact_match
 from small.corpora import Line, Row
@@ -130,11 +130,10 @@ def _score(row: Row, run: Path) -> float:
         if row.metric == "BLEU":
             return corpus_scores(translations, references).bleu
         return 100 * exact_match(translations, references)
-    model, source, _ = load_run(run)
     if row.metric == "accuracy":
         labels, texts = zip(*row.test, strict=True)
-        found = TextEncoder(model, source, long_texts="cut").classify(list(texts))
+        found = TextEncoder.from_run(run, long_texts="cut").classify(list(texts))
         return 100 * sum(a == b.label for a, b in zip(labels, found, strict=True)) / len(labels)
     texts = [text for (text,) in row.test]
-    total = sum(one.log_probability for one in Generator(model, source).score(texts))
+    total = sum(one.log_probability for one in Generator.from_run(run).score(texts))
     return math.exp(-total / sum(len(text.split()) + 1 for text in texts))

@@ -5,8 +5,9 @@ without importing TensorFlow, or a training run on Keras.
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.cli.artefact import RuntimeOptions, load_run, open_artefact
+from keras_transformer.cli.artefact import RuntimeOptions, open_artefact
 from keras_transformer.cli.families import require_family
+from keras_transformer.cli.keras_side import load_training
 from keras_transformer.config.encoder_only import EncoderHead
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.runs.run_directory import RunDirectory
@@ -38,12 +39,13 @@ def open_encoder(
     opened: TextUnderstanding | None = open_artefact(directory, "encoder", runtime, **limits)
     if opened is not None:
         return opened
-    model, tokenizer, _ = load_run(directory)
+    load_training()
     from keras_transformer.decoding.encoder import TextEncoder
     from keras_transformer.features.feature_runs import RunFeatures
 
-    features = RunFeatures(directory) if model.config.features else None
-    return TextEncoder(model, tokenizer, features=features, **limits)
+    config: Any = RunDirectory(directory).load_config()
+    features = RunFeatures(directory) if config.features else None
+    return TextEncoder.from_run(directory, features=features, **limits)
 
 
 def open_generator(
@@ -54,7 +56,7 @@ def open_generator(
     opened: TextGenerator | None = open_artefact(directory, "decoder", runtime, **limits)
     if opened is not None:
         return opened
-    model, tokenizer, _ = load_run(directory)
+    load_training()
     from keras_transformer.decoding.generator import Generator
 
-    return Generator(model, tokenizer, search=RunDirectory(directory).load_search(), **limits)
+    return Generator.from_run(directory, **limits)

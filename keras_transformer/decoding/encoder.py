@@ -2,6 +2,7 @@
 encoder, which runs on rows of ids, in any number and order, as TensorFlow graphs.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from keras_transformer.decoding.parts import ROWS, as_graph
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.encoder_only import EncoderOnly
 from keras_transformer.models.families import require_model
+from keras_transformer.runs.finished_run import load_run
 from keras_transformer.search.model_limits import LongTexts
 from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, check_vocabulary
 from keras_transformer.tensors import Tensor
@@ -67,6 +69,25 @@ class TextEncoder(TextUnderstanding):
             long_texts,
             features,
         )
+
+    @classmethod
+    def from_run(cls, directory: str | os.PathLike[str], **options: Any) -> "TextEncoder":
+        """Opens a finished run.
+
+        Args:
+            directory: The run.
+            **options: Of the constructor; a model with features needs them.
+
+        Raises:
+            FileNotFoundError: A file is missing, or the run has not finished.
+            TypeError: The model is no encoder.
+            ValueError: A file is damaged.
+
+        Example:
+            `TextEncoder.from_run("runs/kinds").classify(["Do you see it?"])`
+        """
+        model, tokenizer, _ = load_run(directory)
+        return cls(model, tokenizer, **options)
 
 
 class KerasEncoderEngine:

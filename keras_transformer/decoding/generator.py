@@ -1,6 +1,8 @@
 """`Generator`: continuations of texts, with their scores, by a live Keras decoder."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.layers.decoder.memory import Memory
 from keras_transformer.models.decoder_only import DecoderOnly
 from keras_transformer.models.families import require_model
+from keras_transformer.runs.finished_run import load_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.grammars import GrammarState
 from keras_transformer.search.model_limits import IdRows, LongTexts
 from keras_transformer.search.options import Candidate, SearchOptions
@@ -76,6 +80,26 @@ class Generator(TextGenerator):
             long_texts,
             search,
         )
+
+    @classmethod
+    def from_run(cls, directory: str | os.PathLike[str], **options: Any) -> "Generator":
+        """Opens a finished run with the search that it records, as the commands do.
+
+        Args:
+            directory: The run.
+            **options: Of the constructor, in place of what the run records.
+
+        Raises:
+            FileNotFoundError: A file is missing, or the run has not finished.
+            TypeError: The model is no decoder.
+            ValueError: A file is damaged.
+
+        Example:
+            `Generator.from_run("runs/gpt").generate(["A man in"], max_length=20)`
+        """
+        model, tokenizer, _ = load_run(directory)
+        search = RunDirectory(Path(directory)).load_search()
+        return cls(model, tokenizer, **{"search": search, **options})
 
 
 class KerasGenerationEngine(SearchingEngine):

@@ -142,7 +142,8 @@ class Translator(TextTranslator):
 
         Raises:
             FileNotFoundError: A file is missing, or the run has not finished.
-            ValueError: A file is damaged, or the model is no translation's.
+            TypeError: The model is no translation's.
+            ValueError: A file is damaged.
 
         Example:
             `Translator.from_run("runs/demo").translate(["Hello!"], beam_size=4)`

@@ -107,7 +107,7 @@ class RunFeatures:
         ValueError: The run's model reads no features.
 
     Example:
-        `TextEncoder(model, tokenizer, features=RunFeatures("runs/elmo"))`
+        `TextEncoder.from_run("runs/elmo", features=RunFeatures("runs/elmo"))`
     """
 
     def __init__(self, directory: str | Path) -> None:

@@ -1,6 +1,7 @@
 """The Keras side of encoders: against the model's own call, and what it promises about lists."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 
 from keras_transformer.config.encoder_only import EncoderConfig
 from keras_transformer.decoding.encoder import TextEncoder
+from keras_transformer.decoding.generator import Generator
+from keras_transformer.runs.finished_run import write_finished_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.text.layout import encoder_row
 from keras_transformer.text.tokenizer import Tokenizer
@@ -281,3 +285,15 @@ def test_changed_weights_take_effect_at_once(masked_tokenizer) -> None:
 def test_what_is_no_list_of_texts_is_refused(open_encoder, texts: Any) -> None:
     with pytest.raises(TypeError, match="texts must be"):
         open_encoder(None).embed(texts)
+
+
+def test_a_run_is_read_as_its_model(
+    small_encoder: Callable[..., Any], masked_tokenizer: Tokenizer, texts, tmp_path: Path
+) -> None:
+    model = small_encoder(head="classification", labels=LABELS)
+    sides = (masked_tokenizer, masked_tokenizer)
+    write_finished_run(RunDirectory(tmp_path), model, sides, {})
+    opened = TextEncoder.from_run(tmp_path, long_texts="cut")
+    assert opened.classify(texts) == TextEncoder(model, masked_tokenizer).classify(texts)
+    with pytest.raises(TypeError, match="open it with TextEncoder"):
+        Generator.from_run(tmp_path)

@@ -1,6 +1,7 @@
 """The Keras side of decoders alone: against the uncached model, and what it promises."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 from keras_transformer.decoding.generator import Generator
 from keras_transformer.generation.engine import NoRoomError
+from keras_transformer.runs.finished_run import write_finished_run
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.random_numbers import uniforms
 from keras_transformer.search.text_limits import LongTextError
 from keras_transformer.text.tokenizer import Tokenizer
@@ -293,3 +296,14 @@ def test_ids_beyond_the_positions_are_told_how_many_there_are(gpt2: Generator) -
     message = f"row 1 has {positions} tokens, and the model's {positions} positions .* leave "
     with pytest.raises(ValueError, match=message + f"{positions - 1} behind the start token"):
         gpt2.model.generate([[9], [5] * positions], max_length=3)
+
+
+def test_a_run_brings_its_search_unless_one_is_given(
+    small_decoder: Callable[..., Any], masked_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    record = {"search": {"beam_size": 2}}
+    sides = (masked_tokenizer, masked_tokenizer)
+    write_finished_run(RunDirectory(tmp_path), small_decoder(), sides, record)
+    opened = Generator.from_run(tmp_path, max_text_length=9)
+    assert (opened.search, opened.max_text_length) == ({"beam_size": 2}, 9)
+    assert Generator.from_run(tmp_path, search={}).search == {}
