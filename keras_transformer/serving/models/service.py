@@ -2,8 +2,22 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import (
+    AbstractContextManager,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -177,14 +191,11 @@ class Service:
         Raises:
             ServingError: There is no result.
         """
-        with self.journal.recorded(protocol, loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + self._limit(timeout)
-            with loaded.use():
-                entry.signature = signature.name
-                request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
-                run = loaded.model.run(signature)
-                results = await self._results(loaded, run, request.rows, entry, until, waiting)
-                return loaded.model.write(signature, request, results)
+        with self._request(loaded, signature.name, timeout, protocol) as (entry, until):
+            request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
+            run = loaded.model.run(signature)
+            results = await self._results(loaded, run, request.rows, entry, until, waiting)
+            return loaded.model.write(signature, request, results)
 
     async def run(
         self,
@@ -216,13 +227,10 @@ class Service:
         Raises:
             ServingError: There is no result.
         """
-        with self.journal.recorded("rest", loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + self._limit(timeout)
-            with loaded.use():
-                entry.signature = name
-                request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
-                rows = request.rows
-                return request, await self._results(loaded, run, rows, entry, until, waiting)
+        with self._request(loaded, name, timeout) as (entry, until):
+            request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
+            rows = request.rows
+            return request, await self._results(loaded, run, rows, entry, until, waiting)
 
     @asynccontextmanager
     async def steps(
@@ -239,13 +247,9 @@ class Service:
         Raises:
             ServingError: There is no result.
         """
-        seconds = longest if timeout is None else min(timeout, longest)
-        with self.journal.recorded("rest", loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + seconds
+        with self._request(loaded, name, timeout, longest=longest) as (entry, until):
             async with asyncio.timeout_at(until):
-                entry.signature = name
-                with loaded.use():
-                    yield Steps(loaded, self.journal, entry, until, self.options.max_batch)
+                yield Steps(loaded, self.journal, entry, until, self.options.max_batch)
 
     async def stream_rows(
         self,
@@ -263,16 +267,12 @@ class Service:
 
         All other arguments are those of `run`.
         """
-        with self.journal.recorded("rest", loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + self._limit(timeout)
-            with loaded.use():
-                entry.signature = name
-                request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
-                for place, row in enumerate(request.rows):
-                    found = stream_row(loaded, stream, row, entry, until)
-                    async with aclosing(found) as pieces:
-                        async for piece in pieces:
-                            yield place, piece
+        with self._request(loaded, name, timeout) as (entry, until):
+            request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
+            for place, row in enumerate(request.rows):
+                async with aclosing(stream_row(loaded, stream, row, entry, until)) as pieces:
+                    async for piece in pieces:
+                        yield place, piece
 
     async def _results(
         self,
@@ -331,21 +331,18 @@ class Service:
             own: Options of the search that the request has of its own: how it is drawn, and what
                 it must hold.
         """
-        with self.journal.recorded("rest", loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + self._limit(timeout)
-            entry.signature, entry.is_structured = "stream", any(name in own for name in GRAMMARS)
-            with loaded.use():
-                model = streaming(loaded.name, loaded.model)
-                options = self._own(loaded, model, own) if own else ()
-                request = await self._reader.text(model, text, target_prefix, languages, entry, own)
-                rows = [
-                    row._replace(own=placed(options, place))
-                    for place, row in enumerate(request.rows)
-                ]
-                parts = (stream_row(loaded, model.stream, row, entry, until) for row in rows)
-                async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
-                    async for piece in pieces:
-                        yield piece
+        with self._request(loaded, "stream", timeout) as (entry, until):
+            entry.is_structured = any(name in own for name in GRAMMARS)
+            model = streaming(loaded.name, loaded.model)
+            options = self._own(loaded, model, own) if own else ()
+            request = await self._reader.text(model, text, target_prefix, languages, entry, own)
+            rows = [
+                row._replace(own=placed(options, place)) for place, row in enumerate(request.rows)
+            ]
+            parts = (stream_row(loaded, model.stream, row, entry, until) for row in rows)
+            async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
+                async for piece in pieces:
+                    yield piece
 
     async def answer(
         self,
@@ -356,16 +353,14 @@ class Service:
         languages: tuple[str, str],
     ) -> str:
         """Returns the whole answer to what `stream` answers token by token."""
-        with self.journal.recorded("rest", loaded.name) as entry:
-            until = asyncio.get_running_loop().time() + self._limit(timeout)
-            with loaded.use():
-                model = streaming(loaded.name, loaded.model)
-                entry.signature, output = model.full_answer
-                signature = loaded.model.signatures[entry.signature]
-                request = await self._reader.text(model, text, target_prefix, languages, entry)
-                running = run_rows(loaded, loaded.model.run(signature), request.rows, entry)
-                results = await before(until, running)
-                return loaded.model.write(signature, request, results)[output][0].decode()
+        with self._request(loaded, "stream", timeout) as (entry, until):
+            model = streaming(loaded.name, loaded.model)
+            entry.signature, output = model.full_answer
+            signature = loaded.model.signatures[entry.signature]
+            request = await self._reader.text(model, text, target_prefix, languages, entry)
+            running = run_rows(loaded, loaded.model.run(signature), request.rows, entry)
+            results = await before(until, running)
+            return loaded.model.write(signature, request, results)[output][0].decode()
 
     async def explain(
         self, loaded: LoadedVersion, text: str, timeout: float | None, languages: tuple[str, str]
@@ -377,14 +372,12 @@ class Service:
             `score`, `log_probability`, `low_confidence`, `target_pieces` (eos included) and
             `attention`, a row for each target piece and a column for each source piece.
         """
-        with self.journal.recorded("rest", loaded.name) as entry:
-            async with asyncio.timeout(self._limit(timeout)):
-                entry.signature = "explain"
-                with loaded.use():
-                    model = explaining(loaded.name, loaded.model)
-                    request = await self._reader.text(model, text, "", languages, entry)
-                    found = await run_rows(loaded, model.explain, request.rows, entry)
-                    return model.describe(request.passages[0], found)
+        with self._request(loaded, "explain", timeout) as (entry, until):
+            async with asyncio.timeout_at(until):
+                model = explaining(loaded.name, loaded.model)
+                request = await self._reader.text(model, text, "", languages, entry)
+                found = await run_rows(loaded, model.explain, request.rows, entry)
+                return model.describe(request.passages[0], found)
 
     def refusals(self, protocol: str, model: str) -> AbstractContextManager[None]:
         """Records a request that fails before it could be served; see `Journal.refusals`."""
@@ -439,9 +432,21 @@ class Service:
             turns=self._turns,
         )
 
-    def _limit(self, timeout: float | None) -> float:
-        longest = self.options.request_timeout
-        return longest if timeout is None else min(timeout, longest)
+    @contextmanager
+    def _request(
+        self,
+        loaded: LoadedVersion,
+        name: str,
+        timeout: float | None,
+        protocol: str = "rest",
+        longest: float | None = None,
+    ) -> Iterator[tuple[JournalEntry, float]]:
+        """Keeps a version while it serves a request; yields the request's entry and its end."""
+        longest = self.options.request_timeout if longest is None else longest
+        seconds = longest if timeout is None else min(timeout, longest)
+        with self.journal.recorded(protocol, loaded.name) as entry, loaded.use():
+            entry.signature = name
+            yield entry, asyncio.get_running_loop().time() + seconds
 
 
 def _counts(models: Iterable[Served]) -> Counter[str]:

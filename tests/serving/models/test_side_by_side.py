@@ -24,7 +24,7 @@ class Model:
     """Answers rows with their limits; rows that take more than 10 steps when it is let.
 
     Args:
-        seconds: What it takes at least.
+        seconds: What its first batch takes at least.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
@@ -34,7 +34,8 @@ class Model:
 
     def run(self, rows: Sequence[Row]) -> list[int]:
         self.batches.append(list(rows))
-        time.sleep(self.seconds)
+        if len(self.batches) == 1:
+            time.sleep(self.seconds)
         if max(row.max_length for row in rows) > 10:
             assert self.free.wait(10)
         return [row.max_length for row in rows]
@@ -65,7 +66,7 @@ def answers(model: Model, requests: Sequence[list[Row]], max_running: int = 2) -
             tasks = []
             for rows in requests:
                 tasks.append(asyncio.create_task(ask(rows)))
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02 + 1.5 * model.seconds)
             model.free.set()
             await asyncio.gather(*tasks)
         batcher.close()
@@ -81,11 +82,12 @@ def test_a_much_shorter_batch_begins_beside_a_long_one() -> None:
     assert answers(Model(), [[LONG], [SHORT], [SHORT]]) == [[5], [5], [100]]
 
 
-@pytest.mark.parametrize(("seconds", "first"), [(0.015, 5), (0.0, 100)])
+@pytest.mark.parametrize(("seconds", "first"), [(0.15, 5), (0.0, 100)])
 def test_beside_a_batch_that_is_going_to_take_long_a_shorter_one_begins_at_once(
     monkeypatch: pytest.MonkeyPatch, seconds: float, first: int
 ) -> None:
-    monkeypatch.setattr(batching, "_LONG_SECONDS", 0.25)
+    # A hundred steps are too long where the first five take an eighth of a second.
+    monkeypatch.setattr(batching, "_LONG_SECONDS", 2.5)
     assert answers(Model(seconds), [[SHORT], [LONG], [SHORT]])[1] == [first]
 
 
