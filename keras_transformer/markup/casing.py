@@ -40,6 +40,7 @@ class WholeText:
     places: Sequence[tuple[int, int]] = ()
     accelerators: str = ""
     needs_alignment: bool = False
+    lacks_slots: bool = False
     required: Required = ()
     attributes: Sequence[Attribute] = ()
 

@@ -64,6 +64,11 @@ class LiftedText:
         spans = (*self.spans, *self.more)
         return [(one.start, one.end) for one in spans if one.kind not in (TERM, PART)]
 
+    @property
+    def lacks_slots(self) -> bool:
+        """Whether there are spans or terms without a slot."""
+        return bool(self.more)
+
     def put_back(self, translation: str, alignment: TokenAlignment | None = None) -> str:
         """Returns a translation of `text`, or a piece of one, with the spans in place of slots.
 

@@ -67,7 +67,8 @@ def split_passage(
         text: The text.
         lengths_of: Gives the number of tokens of each of several texts.
         most_tokens: Longest part. A longer sentence is halved after a clause, after a word or, if
-            there is neither, after a character, until its parts are short enough. No limit if None.
+            there is neither, after a character, until its parts are short enough. No limit if None,
+            but that of slots, where a sentence has more spans.
         most_sentences: Most sentences of a line that stay together, if they are short enough.
         most_parts: Most parts of the text; no limit if None.
         language: Code of its language (ISO 639-1), for abbreviations and marks.
@@ -80,6 +81,10 @@ def split_passage(
     whole = text
     text, spans, accelerator, lifted = taken_out(text, lift)
     attributes = _attributes(lifted, lengths_of, most_tokens)
+
+    def has_slots(piece: str) -> bool:
+        return not (lift and lifted and lifted.lacks_slots and lift(piece).lacks_slots)
+
     pieces: list[tuple[str, bool]] = []
     parts = len(attributes)
     halved_to = None
@@ -91,8 +96,8 @@ def split_passage(
                 continue
             lengths = lengths_of(sentences)
             bound = sum(lengths) if most_tokens is None else most_tokens
-            for group, tokens in _groups(sentences, lengths, bound, most_sentences):
-                for piece in _halved(group, tokens, lengths_of, bound):
+            for group, tokens in _groups(sentences, lengths, bound, most_sentences, has_slots):
+                for piece in _halved(group, tokens, lengths_of, bound, has_slots):
                     pieces.append((piece, True))
                     parts += bool(piece.strip())
                     halved_to = most_tokens if piece != group else halved_to
@@ -183,13 +188,18 @@ def _with_letters(
 
 
 def _groups(
-    sentences: Sequence[str], lengths: Sequence[int], most_tokens: int, most_sentences: int
+    sentences: Sequence[str],
+    lengths: Sequence[int],
+    most_tokens: int,
+    most_sentences: int,
+    fits: Callable[[str], bool],
 ) -> Iterator[tuple[str, int | None]]:
     """Yields as many sentences together as allowed, and the length of those that remain single."""
     group: list[str] = []
     tokens = 0
     for sentence, length in zip(sentences, lengths, strict=True):
-        if group and (len(group) == most_sentences or tokens + length > most_tokens):
+        is_longest = len(group) == most_sentences or tokens + length > most_tokens
+        if group and (is_longest or not fits("".join((*group, sentence)))):
             yield "".join(group), tokens if len(group) == 1 else None
             group, tokens = [], 0
         group.append(sentence)
@@ -202,11 +212,12 @@ def _halved(
     tokens: int | None,
     lengths_of: Callable[[Sequence[str]], Sequence[int]],
     most_tokens: int,
+    fits: Callable[[str], bool],
 ) -> Iterator[str]:
-    """Yields the text, which has `length` tokens, in equal parts until each is short enough."""
+    """Yields the text in equal parts, until each fits and has no more than so many tokens."""
     if tokens is None:
         tokens = lengths_of([text])[0]
-    if tokens <= most_tokens or len(text.strip()) < 2:
+    if (tokens <= most_tokens and fits(text)) or len(text.strip()) < 2:
         yield text
         return
     middle = _middle(text)
@@ -214,7 +225,7 @@ def _halved(
         # What is much too long by its share of the whole need not be tokenized again.
         share = tokens * len(half) // len(text)
         known = share if share > 2 * most_tokens else None
-        yield from _halved(half, known, lengths_of, most_tokens)
+        yield from _halved(half, known, lengths_of, most_tokens, fits)
 
 
 def _middle(text: str) -> int:

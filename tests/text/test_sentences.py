@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from keras_transformer.data.sources.demo import demo_corpus
 from keras_transformer.markup.lifting import lift
+from keras_transformer.markup.spans import find_spans
+from keras_transformer.markup.terms import Glossary, Term
 from keras_transformer.text.letterless import KINDS, Kind, has_letter, without_format
 from keras_transformer.text.passage import Passage
 from keras_transformer.text.sentences import TooManyPartsError, split_passage, split_sentences
@@ -238,3 +240,21 @@ def test_a_text_of_one_part_is_lifted_once() -> None:
         "Delete %s?", words, lift=lambda text: (read.append(text), lift(text))[1]
     )
     assert passage.parts != ("Delete %s?",) and read == ["Delete %s?"]
+
+
+@pytest.mark.parametrize("most", [1, 9])
+def test_a_sentence_of_more_spans_than_slots_comes_apart(most: int) -> None:
+    text = "Take <b>%s</b>, or {this}, " * 20 + "now. Then " + "%d " * 30 + "wait."
+    passage = split_passage(text, words, most_sentences=most, lift=lift)
+    assert not any(lift(part).lacks_slots for part in passage.sources)
+    assert "".join(map("".join, zip(passage.gaps, (*passage.sources, ""), strict=True))) == text
+    assert len(passage.parts) < 9
+    assert passage.join(passage.parts) == text
+
+
+def test_terms_have_slots_beside_spans() -> None:
+    terms = Glossary([Term("file", "Datei")])
+    text = "a file of %s and " * 20
+    assert lift(text, glossary=terms).lacks_slots and len(find_spans(text)) < 24
+    passage = split_passage(text, words, lift=partial(lift, glossary=terms))
+    assert passage.join(passage.parts).count("Datei") == 20

@@ -46,6 +46,7 @@ class AlignedText:
     accelerators: str = ""
     attributes: Sequence[Attribute] = ()
     needs_alignment = True
+    lacks_slots = False
     required: Required = ()
 
     @property

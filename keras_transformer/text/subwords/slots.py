@@ -60,6 +60,10 @@ class Lifted(Protocol):
         """Where each span begins and ends in the text as it was."""
 
     @property
+    def lacks_slots(self) -> bool:
+        """Whether there are spans or terms without a slot: they are text."""
+
+    @property
     def required(self) -> Required:
         """Phrases that a translation of `text` must hold."""
 
@@ -113,6 +117,11 @@ class Relifted:
     def places(self) -> Sequence[tuple[int, int]]:
         """Where each span begins and ends in the text as it was."""
         return self.lifted.places
+
+    @property
+    def lacks_slots(self) -> bool:
+        """Whether there are spans or terms without a slot."""
+        return self.lifted.lacks_slots
 
     @property
     def required(self) -> Required:
