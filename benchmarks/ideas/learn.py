@@ -14,10 +14,9 @@ from typing import Any
 import keras
 from ideas.corpora import Task
 from ideas.systems import Flags, Pretraining, System
-from small.measure import as_arguments, write_tsv
+from small.measure import run_command, write_tsv
 
 from keras_transformer import Generator, RunFeatures, TextEncoder
-from keras_transformer.cli import main
 
 _THREADS = 1
 # Updates of the two short runs whose difference tells what one costs.
@@ -137,8 +136,7 @@ def _run(command: str, flags: Flags, output: Path) -> float:
     shutil.rmtree(output, ignore_errors=True)
     keras.backend.clear_session()
     started = time.process_time()
-    if main([command, *as_arguments({**flags, "output": output})]):
-        raise RuntimeError(f"{command} with {dict(flags)} failed.")
+    run_command(command, {**flags, "output": output})
     return round(time.process_time() - started, 1)
 
 

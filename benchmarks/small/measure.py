@@ -20,6 +20,7 @@ from small.corpora import Line, Row
 
 # R-Drop sends a batch through the model twice.
 COST_OF_R_DROP = 1.75
+_ENDED_BY_SIGNAL = 128
 Flags = Mapping[str, Any]
 
 
@@ -46,8 +47,7 @@ def measure(
     given |= {"seed": seed, "threads": threads}
     keras.backend.clear_session()
     started = time.process_time()
-    if main(["train", *as_arguments({**given, **flags})]):
-        raise RuntimeError(f"{row.name} with {dict(flags)} was not trained.")
+    run_command("train", {**given, **flags})
     seconds = time.process_time() - started
     record = json.loads((run / "training.json").read_text("utf-8"))
     options, updates = record["options"], record["history"]["step"][-1]
@@ -72,8 +72,21 @@ def train_bert(texts: Sequence[str], directory: Path, threads: int) -> None:
     text.write_text("".join(f"{line}\n" for line in texts), "utf-8")
     flags = {"task": "masked-lm", "train_text": text, "output": directory, "threads": threads}
     flags |= {"vocab_size": 4000, "epochs": 4, "resume": True}
-    if main(["train", *as_arguments(flags)]):
-        raise RuntimeError("the BERT was not trained.")
+    run_command("train", flags)
+
+
+def run_command(command: str, flags: Flags) -> None:
+    """Runs a command of the package in this process.
+
+    Raises:
+        RuntimeError: It failed.
+        SystemExit: A signal ended it, which is meant for the benchmark.
+    """
+    status = main([command, *as_arguments(flags)])
+    if status > _ENDED_BY_SIGNAL:
+        raise SystemExit(status)
+    if status:
+        raise RuntimeError(f"{command} with {dict(flags)} failed.")
 
 
 def _data(row: Row, directory: Path) -> dict[str, Any]:
