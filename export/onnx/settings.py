@@ -32,16 +32,17 @@ class Int4Form(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantization:
-    """How weights are quantised, and what they may lose.
+    """How weights are quantised, and the loss that is allowed.
 
     Args:
         block_size: Inputs that share a scale in int4: 32, or 128, which is smaller by an eleventh.
-        zero_points: Whether each block has a zero point in int4, too: a little larger and closer.
-        calibration: Texts, of a translation model lines of a source, a tab and its translation.
-            With int4, weights are rounded for them (GPTQ); in every precision the loss on them is
-            measured. Without, int4 rounds each weight to the nearest.
-        max_loss: Largest loss on them that is exported: by which share the perplexity grows, or of
-            an encoder what the mean cosine of its vectors to float32's lacks to 1; None for any.
+        zero_points: Whether each block has a zero point in int4, too: a little larger and more
+            precise.
+        calibration: Texts; for a translation model lines of a source, a tab and its translation.
+            int4 rounds weights to fit them (GPTQ), and the loss on them is measured in every
+            precision. Without them, int4 rounds each weight to the nearest.
+        max_loss: Largest loss on them that is exported: the relative growth of the perplexity, or
+            for an encoder 1 minus the mean cosine of its vectors to float32's; None for any.
 
     Raises:
         ValueError: A value is out of range, or `max_loss` is given without `calibration`.
@@ -87,7 +88,7 @@ def check_settings(
         FileExistsError: The directory exists and `overwrite` is False, or it is not an artefact.
         ImportError: `target` is "native" and the operators are not compiled here.
         OSError: The directory cannot be made.
-        ValueError: A setting is unknown or out of range, or two do not fit each other.
+        ValueError: A setting is unknown or out of range, or two contradict each other.
     """
     check_choice("target", target, EXPORT_TARGETS)
     _check_opset(opset)

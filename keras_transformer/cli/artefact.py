@@ -27,8 +27,8 @@ class RuntimeOptions:
         provider: onnxruntime's execution providers, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given. Others need an artefact
             exported with --target portable.
-        mmap: Map the file of weights instead of reading it: processes share its memory. Whoever
-            writes to it then changes the answers, and whoever cuts it short ends the process.
+        mmap: Map the file of weights instead of reading it, so that processes share its memory. A
+            change to the file then changes the answers, and truncating it ends the process.
     """
 
     threads: int | None = None

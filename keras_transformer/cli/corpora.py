@@ -32,7 +32,7 @@ class DataOptions(TextFiles):
             files that hold texts beside their translations ("po", "xliff", "tmx"), a "tfds"
             translation data set, or what `keras-transformer prepare` wrote ("prepared").
         tfds_name: Name of the data set, such as ted_hrlr_translate/pt_to_en (tfds).
-        tfds_dir: Where TensorFlow Datasets keeps its data; its own default if not given (tfds).
+        tfds_dir: Directory of TensorFlow Datasets' data; its own default if not given (tfds).
         tfds_download: Download the data set if it is not on disk yet (tfds).
         prepared: Directory that `keras-transformer prepare` wrote (prepared).
         demo_size: Number of sentence pairs, 100 to 40,000 (demo).

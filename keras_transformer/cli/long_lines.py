@@ -23,20 +23,20 @@ class LineOptions:
         long_lines: "split" translates sentence by sentence (as many together as the model was
             trained on) and halves longer ones; "refuse" ends with an error that names the line;
             "cut" drops the end of the line and says so.
-        language: Code of the source language (ISO 639-1), for its abbreviations, with --long-lines
-            split.
+        language: Code of the source language (ISO 639-1), whose abbreviations --long-lines split
+            then knows.
         letterless: Text without letters (numbers, list markers, runs of symbols): "copy" keeps it
             out of the model, "translate" lets the model translate it; "auto" copies the kinds found
             in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
             with "translate", words in letters that the vocabulary lacks are copied, too.
-        markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
-            of the run if not given, "plain" for none. Models that were trained without --markup
-            put them back by attention.
-        glossary: File of terms, lines of a source term, a tab and a target term, which translations
-            hold where a text holds the source term.
+        markup: Profile of the spans (tags, placeholders and the like) that translations keep; the
+            run's if not given, "plain" for no spans. For models that were trained without --markup
+            they are put back by attention.
+        glossary: File of terms, each line a source term, a tab and the target term that
+            translations hold if the text holds the source term.
         terms: "hard" for terms that must occur, "soft" for terms that the model reads beside the
-            words of the text and may inflect, "both" for both; the last two if it was trained with
-            --soft-terms. Hard if not given.
+            words of the text and may inflect, "both" for both; the last two need a model trained
+            with --soft-terms. Hard if not given.
         keep: Terms that translations hold as they are.
         casing: "recase" translates a text in capitals as a sentence and puts its translation in
             capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the

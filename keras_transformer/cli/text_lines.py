@@ -23,7 +23,7 @@ class TextLineOptions:
     Args:
         block_lines: Lines read and answered at once: more is faster, fewer answer sooner. At a
             terminal every line is answered immediately.
-        max_text_length: Most tokens of a line, or fewer if the model's positions allow fewer.
+        max_text_length: Most tokens of a line; fewer if the model has fewer positions.
         long_lines: What happens to longer lines: "cut" reads a part of the line and says so;
             "refuse" ends with an error that names the line.
         jsonl: Read a JSON object a line, its text under "text", and write it again with the answer

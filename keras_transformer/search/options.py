@@ -32,60 +32,61 @@ _MOST_PENALTY = 1e30
 class SearchOptions:
     """Options of greedy search, beam search and sampling.
 
-    A hypothesis's length counts its generated tokens, the end token included. What is forbidden
-    (padding, the start token, and whatever an option forbids) has log-probability minus infinity;
-    the other tokens keep theirs, so that options choose among translations but never rescore them.
-    Only `repetition_penalty` and `temperature` change the distribution itself.
+    A hypothesis's length is its number of generated tokens, including the end token. Forbidden
+    tokens (padding, the start token, and those that an option forbids) have log-probability minus
+    infinity; the other tokens keep theirs, so that options choose among translations but never
+    rescore them. Only `repetition_penalty` and `temperature` change the distribution itself.
 
     Args:
         beam_size: Hypotheses kept at each step; 1 is greedy search.
         length_penalty: Exponent α of the length penalty, at least 0; 0 compares plain
             log-probabilities.
-        length_penalty_type: What a log-probability is divided by: "gnmt" ((5 + length) / 6)^α
-            (Wu et al. 2016, equation 14), "exponent" length^α, as CTranslate2 does; by 1e30 at
-            most, which float32 can hold.
+        length_penalty_type: Divisor of log-probabilities: "gnmt" ((5 + length) / 6)^α (Wu et al.
+            2016, equation 14), "exponent" length^α, as in CTranslate2; at most 1e30, which float32
+            can hold.
         num_hypotheses: Texts returned for each input: at most `beam_size`, or any number of
             independent samples.
-        max_length: Longest translation or continuation in tokens, the end token included; at most
+        max_length: Longest translation or continuation in tokens, including the end token; at most
             2**20.
-        max_length_ratio: Longest translation in tokens for each source token (both counted with
-            their end token), rounded up; `max_length` applies as well. No such limit if None.
+        max_length_ratio: Longest translation in tokens for each source token (both counts include
+            the end token), rounded up; `max_length` applies as well. No such limit if None.
         min_length: Tokens generated before the end token is allowed; 0 allows empty texts. A source
-            to translate without any token still gets an empty translation.
+            without any token still gets an empty translation.
         early_stopping: When a sentence's beam search ends. "first": as soon as `beam_size`
-            hypotheses have finished. "likely": when no open hypothesis, ended now, would beat the
-            worst of them. "exact": when none can at any length up to the limit.
+            hypotheses have finished. "likely": when no open hypothesis would beat the worst of them
+            if it ended now. "exact": when none can beat it at any length up to the limit.
         no_repeat_ngram_size: No sequence of this many tokens occurs twice in a hypothesis; 0 allows
             all.
         repetition_penalty: Divides the positive logits of tokens already generated and multiplies
             the negative ones (Keskar et al. 2019, section 4.1); 1 changes nothing.
         banned_sequences: Token id sequences that are never generated; a sequence of one id bans a
             token.
-        forced_tokens: Pairs (position, token id): what is generated at a position, counted from 0.
-        ban: Words that no text holds, whatever tokens spell them, nor longer words that begin with
-            the same tokens.
-        require: Phrases that each text must hold; one of several forms with `|` between them will
-            do. They are searched for in beams (Post and Vilar 2018), even with `beam_size` 1.
-        stop: Strings that end a text, which is what comes before the first of them, also one that
-            spans tokens; whatever `min_length` says. A prompt or prefix is not looked at.
-        stop_tokens: Ids of tokens that end a text, likewise; none has a part in it.
-        json_schema: JSON schema that the text fulfils; a string or, in Python, an object of it. A
-            text that `max_length` cuts off does not: its `stop_reason` is "length".
-        regex: Regular expression that the text matches from its beginning to its end, likewise.
-        choices: Texts of which the text is one, likewise.
+        forced_tokens: Pairs (position, token id) of the token at a position, counted from 0.
+        ban: Words that no text holds, whatever tokens spell them; longer words that begin with the
+            same tokens are banned, too.
+        require: Phrases that each text must hold; if `|` separates several forms, one is enough.
+            They are found by beam search (Post and Vilar 2018), even with `beam_size` 1.
+        stop: Strings that end a text: it ends before the first of them, even if the string spans
+            several tokens, and whatever `min_length` says. Prompts and prefixes are not searched.
+        stop_tokens: Ids of tokens that end a text in the same way and are left out of it.
+        json_schema: JSON schema that the text fulfils, as a string or, in Python, an object. A text
+            that `max_length` cuts off does not fulfil it: its `stop_reason` is "length".
+        regex: Regular expression that the text matches from beginning to end, with the same limit.
+        choices: Texts, one of which the text is, with the same limit.
         sample: Draw each token at random instead of searching; needs `beam_size` 1.
         temperature: Divides the logits before a draw; above 0.
         top_k: Draw among this many most probable tokens; 0 means all.
         top_p: Draw among the fewest most probable tokens that reach this probability together.
-        source_language: Code of the texts' language, for a model of several; its default if None.
-        target_language: Code of the language to translate into, likewise.
-        seed: Start of the random numbers. A sentence's samples depend on this number, its place
-            among the inputs and the rank of the sample, on nothing else. A new random one if None.
+        source_language: Code of the texts' language, for models of several languages; the model's
+            default if None.
+        target_language: Code of the language to translate into; the model's default if None.
+        seed: Seed of the random numbers. A sentence's samples depend only on this number, its place
+            among the inputs and the rank of the sample. A new random seed if None.
         first_place: Place of a call's first text among all inputs, if they come in several calls:
             samples are then those of one call. A sentence-by-sentence translator counts sentences.
 
     Raises:
-        ValueError: A value is out of range, or two do not fit; the message names them.
+        ValueError: A value is out of range, or two contradict each other; the message names them.
         TypeError: A value is of the wrong type.
     """
 

@@ -59,70 +59,68 @@ class ServeOptions:
         root_path: Prefix under which a proxy passes the REST side on, such as /translate.
         forwarded_allow_ips: Addresses or networks of proxies whose headers `X-Forwarded-Proto`,
             `X-Forwarded-Host` and `X-Forwarded-Prefix` count; "*" trusts any client.
-        api_key_file: File with a key in each line, one of which clients must send as bearer token;
-            no key is needed if None.
+        api_key_file: File with a key in each line; clients must send one of them as bearer token.
+            No key is needed if None.
         port: Port of the REST side; 0 picks a free one.
         grpc_port: Port of the gRPC side; 0 picks a free one; no gRPC if None.
         max_batch: Most sentences translated together.
         max_wait_ms: Milliseconds that an idle model waits for a batch to fill. At 0 batches form
             from the requests that arrive while the model works.
         max_queue: Most sentences that wait for the model; more are refused.
-        request_timeout: Seconds after which a request is given up; a client may set a shorter time.
+        request_timeout: Seconds after which a request fails; a client may set a shorter time.
         max_body_bytes: Largest body of a REST request, largest message of a gRPC one.
-        max_header_bytes: Most bytes of a REST request's line and headers together, its trailers
-            included.
-        header_timeout: Seconds within which a REST request's head must have arrived, and within
-            which the rest of one must follow that was answered before its end.
-        max_sentences: Most sentences in one request, those of its texts included.
+        max_header_bytes: Most bytes of a REST request's line, headers and trailers together.
+        header_timeout: Seconds within which a REST request's head must arrive, and within which the
+            rest of a request that was answered before its end must follow.
+        max_sentences: Most sentences in one request, after its texts are split.
         max_file_bytes: Largest file to translate, as it is sent; twice as much once unpacked.
         max_file_texts: Most texts to translate in a file; 0 refuses files.
-        file_timeout: Seconds after which a file is given up; a client may set a shorter time.
+        file_timeout: Seconds after which a request with a file fails; a client may set a shorter
+            time.
         max_source_length: Most tokens translated as one text.
         long_texts: "split" translates texts sentence by sentence (as many together as the model was
-            trained on) and halves longer sentences; "refuse" translates texts whole, and
-            refuses those that are too long; a model trained on single sentences may drop some;
-            "cut", for encoders, reads the beginning of texts that are too long. Other models than
-            translators never split texts.
-        language: Code of the source language (ISO 639-1), for its abbreviations, with "split".
-        language_pairs: Languages of models that do not say them, each MODEL=SOURCE-TARGET, such as
+            trained on) and halves longer sentences; "refuse" translates texts whole, and refuses
+            those that are too long; a model trained on single sentences may drop some; "cut", for
+            encoders, reads the beginning of texts that are too long. Only translators split texts.
+        language: Code of the source language (ISO 639-1), whose abbreviations "split" then knows.
+        language_pairs: Languages of models that do not name them, each MODEL=SOURCE-TARGET, such as
             demo=en-es, for clients that name them.
-        join_lines: Join the lines of paragraphs that were wrapped, as in e-mail, in every text to
-            translate; a request to `:stream` or `:explain` may ask for it, too. As for
-            `translate`.
+        join_lines: Join the lines of wrapped paragraphs, as in e-mail, in every text to translate;
+            a request to `:stream` or `:explain` may also ask for it.
         letterless: Text without letters (numbers, list markers, runs of symbols): "copy" keeps it
             out of the model, "translate" lets the model translate it; "auto" copies the kinds found
             in fewer than one in a hundred training lines, or all kinds if that is unknown. Except
             with "translate", words in letters that the vocabulary lacks are copied, too.
-        markup: Profile of the spans (tags, placeholders and the like) that translations keep: that
-            of the model's training if None, "plain" for none.
-        glossary: File of terms that translations hold, as `translate` takes it; None for none.
+        markup: Profile of the spans (tags, placeholders and the like) that translations keep; the
+            one of the model's training if None, "plain" for no spans.
+        glossary: File of terms that translations hold, in the form of `translate`; None for none.
         terms: "hard" for terms that must occur, "soft" for terms that the model reads beside the
-            words of the text and may inflect, "both" for both; the last two if it was trained with
-            --soft-terms. Hard if None.
+            words of the text and may inflect, "both" for both; the last two need a model trained
+            with --soft-terms. Hard if None.
         casing: "recase" translates a text in capitals as a sentence and puts its translation in
             capitals; "keep" leaves it as it is, and so does "auto" if one in a hundred of the
             model's training lines was in capitals.
-        min_score: Log-probability a token, in nats, below which a translation has low confidence;
-            the artefact's if None.
-        poll_seconds: Seconds between two looks for new versions.
-        threads: Threads for the model; as many as the process may use cores if None.
+        min_score: Mean log-probability per token, in nats, below which a translation has low
+            confidence; the artefact's if None.
+        poll_seconds: Seconds between checks for new versions.
+        threads: Threads for the model; one for each core that the process may use if None.
         provider: onnxruntime's execution providers for the model, best first, each NAME or
             NAME:option=value,option=value; the CPU if none is given.
         prefix_cache_tokens: Most tokens of prompts whose keys and values a decoder keeps, for later
-            prompts that begin alike; 2048 if None, or none by an artefact that cannot read on
-            behind them.
+            prompts that begin alike; 2048 if None, or 0 for an artefact that cannot continue after
+            them.
         adapter: Low-rank adapters of a decoder, each NAME=FILE, such as pirate=pirate.lora.npz,
             which requests of OpenAI's API name as `model`; for an artefact exported with
             --adapters.
-        mmap: Map files of weights instead of reading them: servers share their memory. Whoever
-            writes to one then changes the answers, and whoever cuts it short ends the server.
-        drain_seconds: Seconds that requests have to finish when the server is told to stop.
+        mmap: Map files of weights instead of reading them, so that servers share their memory. A
+            change to such a file then changes the answers, and truncating it ends the server.
+        drain_seconds: Seconds that requests have to finish after the signal to stop.
         log_requests: Write a line of JSON to standard error for each request.
         log_text: Put the requests' texts into that line.
 
     Raises:
-        ValueError: There is nothing to serve, a number is out of range, or two options do not fit;
-            the message names them.
+        ValueError: There is nothing to serve, a number is out of range, or two options contradict
+            each other; the message names them.
     """
 
     artefact: Path | None = None

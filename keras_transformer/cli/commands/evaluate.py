@@ -38,15 +38,15 @@ class EvaluateOptions:
         source: Text file to translate, one sentence a line, plain or .gz; or, with --data po, xliff
             or tmx, a file that holds texts beside their translations.
         reference: Text file with the reference translations, line by line; with --data text.
-        data: What the source is: lines of "text", or a file of one of these formats.
+        data: Format of the source: lines of "text", or one of the other formats.
         output: Also write the translations to this file; missing folders are created.
-        markup: Profile of the spans that translations keep: that of the run if not given, "plain"
-            for none.
-        glossary: File of terms, as `translate` takes it.
-        terms: As `translate` takes it.
-        casing: As `translate` takes it.
-        noise: Score the test set in capitals, with typos, without end punctuation, with emoji and
-            with numbers, too: how much a model loses by what people write.
+        markup: Profile of the spans that translations keep; the run's if not given, "plain" for
+            none.
+        glossary: File of terms, as for `translate`.
+        terms: As for `translate`.
+        casing: As for `translate`.
+        noise: Score the test set also in capitals, with typos, without end punctuation, with emoji
+            and with numbers, which shows how much a model loses on such texts.
         json: Print the result as one JSON object.
     """
 

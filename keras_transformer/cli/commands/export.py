@@ -46,9 +46,10 @@ class OnnxOptions:
     """How the graphs of --format onnx are written.
 
     Args:
-        target: "fastest" for graphs with this package's own operators and others for onnxruntime
-            alone, of which the fastest are chosen where the artefact runs; "native" and
-            "onnxruntime" for one of the two; "portable" for standard ONNX operators only.
+        target: "fastest" for two sets of graphs, with this package's own operators and for
+            onnxruntime alone, of which the machine that runs the artefact takes the faster;
+            "native" and "onnxruntime" for one of the two; "portable" for standard ONNX operators
+            only.
         quantize: Smaller weights: "int8" for CPUs, "int8_batch_dependent" (faster in large batches,
             but results depend a little on the rest of the batch), "int4" (half of int8's size,
             less precise), "bfloat16" for CPUs with AMX (this package's own operators alone),
@@ -57,22 +58,21 @@ class OnnxOptions:
             and less precise.
         zero_points: With int4, a zero point for each of these blocks, too: a little larger, a
             little more precise.
-        calibrate: Text, one a line, plain or .gz, on which the loss of quantisation is measured,
-            and for which int4 weights are rounded (GPTQ), closer than to the nearest. For a
-            translation model a source, a tab and its translation.
-        max_loss: Largest loss on that text that is exported: by which share the perplexity grows,
-            0.05 for a twentieth, or of an encoder what the mean cosine to float32's vectors lacks
-            to 1.
+        calibrate: Texts, one a line, plain or .gz, on which the loss of quantisation is measured,
+            and to which int4 weights are fitted (GPTQ), better than by rounding to the nearest. For
+            a translation model each line is a source, a tab and its translation.
+        max_loss: Largest loss on that text that is exported: the relative growth of the perplexity,
+            0.05 for a twentieth, or for an encoder 1 minus the mean cosine to float32's vectors.
         adapters: Let a decoder's graphs take low-rank adapters (`serve --adapter`), in float32 and
             for onnxruntime alone.
         opset: ONNX operator set of the graphs.
-        shortlist: File with the target pieces that each source piece may need, among which
-            translations are searched, faster: Marian's lexical table (target source probability)
-            or binary shortlist, or CTranslate2's map. Without, the search is among all pieces.
-        shortlist_source: Source text to learn such a list from instead, best that of the training:
-            one sentence a line, plain or .gz, one or many files.
+        shortlist: File with the target pieces that each source piece may need; searching only among
+            these is faster. Marian's lexical table (target source probability) or binary shortlist,
+            or CTranslate2's map. Without it, the search is among all pieces.
+        shortlist_source: Source text to learn such a list from instead, preferably the training
+            text: one sentence a line, plain or .gz, one or many files.
         shortlist_target: Target text, line by line with it, as many files.
-        shortlist_candidates: How many target pieces each source piece gets.
+        shortlist_candidates: Number of target pieces for each source piece.
     """
 
     target: Literal["fastest", "onnxruntime", "native", "portable"] = "fastest"
@@ -104,14 +104,14 @@ class SavedModelOptions:
     """How a SavedModel is written.
 
     Args:
-        signatures: "text" takes and gives strings; "ids" token ids, without an operator of
-            tensorflow-text, for servers that have none or an older one, and always with a
-            vocabulary of a tokenizer.json, which TensorFlow has no operator for.
+        signatures: "text" takes and gives strings; "ids" takes and gives token ids, without an
+            operator of tensorflow-text, for servers without it or with an older one. A vocabulary
+            in a tokenizer.json, for which TensorFlow has no operator, needs "ids".
         version: Number of the version; servers take the highest.
         max_source_length: Most tokens of a source; longer ones are cut.
         casing: Whether a translator reads texts in capitals as sentences and translates them in
-            capitals: "auto" if few of its training lines were in capitals, or nobody knows;
-            "recase" or "keep".
+            capitals: "auto" if few of its training lines were in capitals, or if that is unknown;
+            "recase" always, "keep" never.
     """
 
     signatures: Literal["text", "ids"] = "text"

@@ -15,11 +15,11 @@ from keras_transformer.markup.soft_terms.extraction import consistent, extract_t
 
 @dataclass(frozen=True, kw_only=True)
 class TermOptions:
-    """What is no term.
+    """What does not count as a term.
 
     Args:
-        markup: Profile of the spans (tags, placeholders and the like) whose words are no terms;
-            "plain" for none.
+        markup: Profile of the spans (tags, placeholders and the like) whose words are not terms;
+            "plain" for no spans.
     """
 
     markup: Profile = "auto"

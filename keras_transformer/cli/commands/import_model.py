@@ -18,9 +18,9 @@ class ImportOptions:
         adapter_of: Directory of the model that a low-rank adapter of Hugging Face's peft belongs
             to; `model` is then the adapter's, and the output a file, NAME.lora.npz, for `serve
             --adapter`.
-        source_language: Code of the language that texts are in unless a command says otherwise, for
-            a model of several.
-        target_language: Code of the language to translate into unless a command says otherwise.
+        source_language: Code of the texts' language unless a command gives another one, for a model
+            of several languages.
+        target_language: Code of the language to translate into unless a command gives another one.
     """
 
     output: Path

@@ -28,7 +28,7 @@ class TextsToPrepare(TextFiles):
         output: Directory to write. A killed preparation continues when called again.
         tokenizer: Existing SentencePiece model or tokenizer.json, or one for the source and one for
             the target; trained on the training pairs if not given.
-        workers: Processes that work at once (default: one for each core that the process may use).
+        workers: Number of processes (default: one for each core that the process may use).
         **file_fields: Fields of `TextFiles`, which name files of parallel text.
     """
 

@@ -30,7 +30,7 @@ class ScoreOptions:
     Args:
         source: Source text, one sentence a line, plain or .gz.
         target: A translation of each line, line by line.
-        per_token: Write the mean over the tokens of each translation, its end token counted,
+        per_token: Write the mean over the tokens of each translation, including its end token,
             rather than the sum.
         max_source_length: Most tokens of a source line.
         jsonl: Read a JSON object a line from standard input instead of the two files, with a

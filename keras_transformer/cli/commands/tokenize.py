@@ -22,7 +22,7 @@ class TokenizeOptions:
     """What is read and what is written.
 
     Args:
-        side: Whose vocabulary: that of the "source" or of the "target" language.
+        side: Vocabulary of the "source" or of the "target" language.
         ids: Token ids rather than pieces, without begin and end tokens.
         detokenize: Convert pieces (ids with --ids), separated by spaces, back to text.
         jsonl: Read a JSON object a line and write it again with the answer: the "pieces" (with

@@ -41,24 +41,24 @@ class TranslateOptions:
     Args:
         block_lines: Lines read and translated at once: more is faster, fewer answer sooner. At a
             terminal every line is translated immediately.
-        join_lines: Join the lines of paragraphs that were wrapped, as in e-mail: one line out for
-            each paragraph in, and messages count these. Paragraphs end at blank lines, entries of
-            lists, deeper quotes (">") or indents; a word parted by a hyphen is joined.
+        join_lines: Join the lines of wrapped paragraphs, as in e-mail: each paragraph gives one
+            line of output, and messages count paragraphs. They end at blank lines, entries of
+            lists, deeper quotes (">") or indents; hyphenated words are joined.
         scores: Put the score (sum of log-probabilities over the length penalty) and a tab before
             each translation.
-        min_score: Name on standard error the lines whose best translation has a lower
+        min_score: Name on standard error the lines whose best translation has a lower mean
             log-probability per token than this; by default the threshold that training calibrated.
-            Without --scores and this flag, greedy search computes no scores: the first ten lines
-            whose translations look like babble are named, because they repeat themselves, were cut,
-            or are far too long or short.
+            Without --scores and this flag, greedy search computes no scores, and the command names
+            the first ten lines whose translations repeat themselves, were cut, or are far too long
+            or short.
         target_prefix: Text that every translation begins with, in whole words.
         target_prefixes: File with the text that each translation begins with, line by line with the
             input; an empty line for none.
         alignments: Put a tab and the word alignment after each translation: pairs of a source word
             and the target word that comes from it, words separated by spaces and counted from 0
             (Pharaoh's format, 0-0 1-2).
-        replace_unk: Replace each unknown token with the source word that gets most attention from
-            it (one translation a line, without scores and alignments).
+        replace_unk: Replace each unknown token with the source word to which it attends most (one
+            translation a line, without scores and alignments).
         jsonl: Read a JSON object a line, its text under "text", and write it again with the
             translations, their scores and ids under "hypotheses".
     """

@@ -34,21 +34,21 @@ _LEFT_OUT = ("num_hypotheses", "require", *OF_ONE_TEXT)
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """What is translated in a file, and how it is marked.
+    """Which texts of a file are translated, and how translations are marked.
 
     Args:
         format: The file's format; by the ending of its name if not given.
-        update: Which texts are translated: those without a translation, "fuzzy" those that need
-            review, too, or all of them.
-        review: Which translations are marked as needing review, where the format can say so: all,
-            or those of low confidence, which also lack a span or have one too many.
+        update: Which texts are translated: "untranslated" ones, with "fuzzy" also those that need
+            review, or "all".
+        review: Which translations are marked as needing review, if the format can say so: "all", or
+            with "low" those of low confidence, or with a span too few or too many.
         memory: Files that hold texts beside their translations (.po, XLIFF, TMX, .ts), whose
             translations are used for the same texts; may be repeated.
         fuzzy: Least percentage of words that a text must share with one of the memory to be
-            translated with its help; 75 if no number is given. Where both begin alike, the
-            translation begins as that of the memory does.
-        to: Code of the language of the translations, where the file does not say it: for its plural
-            forms and for the names of languages in the file.
+            translated with its help; 75 if no number is given. If both begin alike, the translation
+            begins as that in the memory.
+        to: Code of the language of the translations, if the file does not name it; used for plural
+            forms and for names of languages in the file.
     """
 
     format: FormatName | None = None

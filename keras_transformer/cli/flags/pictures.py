@@ -75,8 +75,8 @@ class TextOptions:
 
     Args:
         text: The text, in place of a sentence pair.
-        tokens: Two tokens of it, the one that looks and the one that is looked at, by piece or
-            place from 1: draws the features of their query and key and the products of these.
+        tokens: Two tokens of it, that of the query and that of the key, by piece or place from 1:
+            draws the features of query and key and their products.
         layer: The layer of these features, from 1 (default: the last).
     """
 

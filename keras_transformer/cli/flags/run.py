@@ -54,14 +54,14 @@ class RunOptions:
             model that restores hidden spans ("denoising").
         preset: Model size: for translation tiny, small, base or big ("base" and "big" are the
             paper's), or student-tiny or student, which translate fastest; for masked-lm, classify,
-            embed and tag bert-* and xlnet-tiny, which alone is for permutation-lm; for causal-lm
-            gpt2*, llama-tiny, lstm-tiny and transformer-xl-tiny. If not given, that of --init, or
-            the first of these. Single fields: --model.*.
-        memory_length: Tokens that a model with relative positions remembers of what came before a
-            row, as --model.memory_length (causal-lm).
+            embed and tag bert-* and xlnet-tiny; for permutation-lm xlnet-tiny; for causal-lm gpt2*,
+            llama-tiny, lstm-tiny and transformer-xl-tiny. If not given, that of --init, or the
+            first of these. Single fields: --model.*.
+        memory_length: Tokens before a row that a model with relative positions remembers, as
+            --model.memory_length (causal-lm).
         cutoffs: Ids, in rising order, each of which begins a cluster of rarer ids with narrower
-            embeddings, for adaptive input and softmax (causal-lm; default: one matrix of all ids).
-            How much narrower: --model.div-value.
+            embeddings (by --model.div-value), for adaptive input and softmax (causal-lm; default:
+            one matrix of all ids).
         vocab_size: Pieces of the vocabulary, special ids included (default: one for each 300
             characters, 8000 at most; for the demo 2000).
         tokenizer_type: Kind of SentencePiece model; "char" has a piece for each character.
@@ -69,12 +69,12 @@ class RunOptions:
         tokenizer: Existing vocabulary for both languages, or two, the source's and the target's:
             SentencePiece models, or a tokenizer.json with byte-level BPE or WordPiece.
         init: Directory of a finished run to fine-tune: training starts from its weights, with its
-            vocabulary and, for translation, its size; rates of dropout may differ. Other tasks
-            take the weights that fit, of any run, and list the others. A translation whose --init
-            is a run of masked-lm or classify takes its encoder.
-        init_decoder: Directory of a finished run of causal-lm, whose decoder a translation takes
+            vocabulary and, for translation, its size; rates of dropout may differ. Other tasks take
+            the weights that fit from any run, and list the others. A translator takes the encoder
+            of a run of masked-lm or classify.
+        init_decoder: Directory of a finished run of causal-lm, whose decoder a translator takes
             (translation).
-        init_vectors: File of word vectors that the embeddings of the words begin as (translation:
+        init_vectors: File of word vectors with which the embeddings of words begin (translation:
             the source's): text of word2vec, GloVe or fastText, plain or .gz; word2vec's binary; a
             model of fastText (.bin).
         init_target_vectors: The same for the target's embeddings (translation).
@@ -83,9 +83,9 @@ class RunOptions:
             much faster (Intel's with AMX).
         resume: Continue the run in the output directory where it stopped; start one if there is
             none.
-        dry_run: Print the plan, with its minutes and memory from ten updates, and write nothing.
-        print_config: Print all options as YAML for --config, those that are left open with the
-            values that they have for this corpus, and write nothing.
+        dry_run: Print the plan, with minutes and memory measured on ten updates, and write nothing.
+        print_config: Print all options as YAML for --config, with the values that options which are
+            not given have for this corpus, and write nothing.
     """
 
     output: Path

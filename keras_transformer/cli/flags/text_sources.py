@@ -75,7 +75,7 @@ class PlainText:
             "second_text"}; for tag {"words", "tags"}.
         valid_jsonl: Validation files with a JSON object a line.
         multi_label: Whether a text has any number of labels (classify, in --train-tsv): commas
-            between them, and nothing before the tab of a text that has none.
+            separate them, and a text without a label begins with the tab.
     """
 
     train_text: list[Path] = field(default_factory=list)
@@ -94,7 +94,7 @@ class TextFlags(PlainText):
         valid_tsv: Validation files of labelled or paired text.
         data: "tfds" for a data set by name, "prepared" for shards; files if it is not given.
         tfds_name: Name of the data set.
-        tfds_dir: Where TensorFlow Datasets keeps its data.
+        tfds_dir: Directory of TensorFlow Datasets' data.
         tfds_download: Whether to download the data set if it is not on disk yet.
         prepared: Directory that `keras-transformer prepare` wrote.
         **plain: Fields of `PlainText`, which name files of plain text.

@@ -30,18 +30,17 @@ _MAY_BE_ZERO = ("bleu_sentences", "unfreeze_steps", "lora_rank", "seed")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Settings of a training run, as far as they are asked for.
+    """Settings of a training run.
 
-    What is None is decided by the recipe of the model's preset and, where it says so, by the size
-    of the corpus (`docs/recipe.md`). A resumed run keeps what it was started with.
+    The recipe of the model's preset and, where it says so, the size of the corpus decide the values
+    that are None (`docs/recipe.md`). A resumed run keeps the settings it was started with.
 
     Args:
-        epochs: Passes over the training pairs. None: the recipe's, and more on a corpus that is
-            small.
+        epochs: Passes over the training pairs. None: the recipe's, and more on a small corpus.
         max_steps: Most updates, whatever `epochs` says.
         batch_tokens: Most padded tokens of one side in a batch. None: the recipe's, and fewer on a
-            corpus that is small.
-        optimizer: "adam", or "muon" (Jordan et al. 2024), which changes the matrices of the blocks
+            small corpus.
+        optimizer: "adam", or "muon" (Jordan et al. 2024), which updates the matrices of the blocks
             by their momentum with all singular values near 1, and everything else as Adam does.
         learning_rate: Peak of the warm-up schedule.
         warmup_steps: Updates until the peak. None: the recipe's, a quarter of all at most.
@@ -50,18 +49,18 @@ class TrainOptions:
         subword_sampling: Draw the segmentation of training sentences anew in every epoch
             (`docs/recipe.md`); not with a prepared corpus, which holds ids.
         markup: Profile of the spans (tags, placeholders and the like) that translations keep
-            (`docs/markup.md`): slots stand for those that both texts of a pair have. None for that
-            of the run to start from, or of a teacher, if there is one, or else, as "plain", to
-            learn texts as they are.
+            (`docs/markup.md`): slots stand for those that both texts of a pair have. "plain" learns
+            texts as they are. None: the profile of the run to start from or of the teacher, if
+            there is one, else "plain".
         span_pattern: Regular expressions of further spans.
-        noise: Shares of training pairs that are written as people write (`docs/robustness.md`),
-            such as `capitals=0.05`, drawn from `seed`: of merged, punctuation, accents, typos,
-            title, capitals, numbers, names, emoji and breaks; "default" for those that browsers'
-            translators are trained with.
-        soft_terms: Share of training pairs, drawn from `seed`, whose sources have the translations
-            of some of their terms beside these (`docs/terms.md`), so that a list of terms can be
-            inflected; the terms are extracted from the pairs themselves. None for that of the run
-            to start from, or of a teacher, if there is one, or else for none, as 0.
+        noise: Shares of training pairs that get noise (`docs/robustness.md`), such as
+            `capitals=0.05`, drawn from `seed`: of merged, punctuation, accents, typos, title,
+            capitals, numbers, names, emoji and breaks; "default" for those with which browsers'
+            translators are trained.
+        soft_terms: Share of training pairs, drawn from `seed`, whose sources have translations
+            beside some of their terms (`docs/terms.md`), so that the model learns to inflect the
+            terms of a list; the terms are extracted from the pairs themselves. None: the share of
+            the run to start from or of the teacher, if there is one, else 0.
         label_smoothing: Probability spread evenly over the vocabulary.
         r_drop: Strength α of R-Drop: every batch passes through the model twice, with different
             dropout, and the loss pulls both outputs together (`docs/recipe.md`); 0 for none.
@@ -71,35 +70,35 @@ class TrainOptions:
         average_checkpoints: How many of the newest checkpoints to keep and, at the end, average.
             None: the recipe's, and fewer in a run of few rounds.
         final_model: The model to save at the end: the "average" of the newest checkpoints, the
-            "best" one by validation loss (or `early_stopping`), which is always kept, or ("auto")
-            the better of both by the same.
-        patience: Rounds (from checkpoint to checkpoint) without a lower validation loss, or what
-            `early_stopping` names, after which training ends. None: to make all updates, or 5 with
-            `early_stopping`.
-        early_stopping: By what rounds are compared, so that training ends when it is no better:
-            "loss" of validation, or "bleu" or "chrf" of the validation translations
-            (`bleu_sentences`), which also decides what the best checkpoint is, for `final_model`.
-            None: by the validation loss, and training ends early only with `patience`.
-        checkpoint_steps: Updates between checkpoints and validations. None: an epoch, 1,000 at
-            most, and more where epochs are short.
+            "best" checkpoint by validation loss (or `early_stopping`), which is always kept, or
+            with "auto" the better of the two.
+        patience: Rounds (from checkpoint to checkpoint) without a better validation loss (or
+            measure of `early_stopping`) after which training ends. None: all updates are made, or 5
+            with `early_stopping`.
+        early_stopping: Measure by which training ends when it no longer improves: "loss" of
+            validation, or "bleu" or "chrf" of the validation translations (`bleu_sentences`). It
+            also decides which checkpoint is the best, for `final_model`. None: the validation loss,
+            and training ends early only with `patience`.
+        checkpoint_steps: Updates between checkpoints and validations. None: an epoch, at most
+            1,000, and more if epochs are short.
         bleu_sentences: Validation sentences translated after every round, by greedy search, for
             the BLEU and the samples that TensorBoard shows; 0 for none.
         max_length: Longest sentence in tokens; longer pairs are left out.
         dtype_policy: Keras dtype policy, "float32" or "mixed_bfloat16".
         jit_compile: Whether to compile the step with XLA.
-        freeze: What keeps its weights: "embeddings"; "encoder", with its embeddings; or a number N
-            of blocks, with the embeddings below them; None to train all.
+        freeze: Parts that keep their weights: "embeddings"; "encoder", with its embeddings; or a
+            number N of blocks, with the embeddings below them; None to train all.
         layer_decay: Factor of the learning rate from each block to the one below, in (0, 1]:
             lower layers, which are more general, then change less; 1 for one rate.
         unfreeze_steps: Updates after which the next lower block begins to learn (gradual
             unfreezing): only the highest block and what is above it or new learn at the start, the
             embeddings are last; 0 to train all from the start.
         lora_rank: Rank of low-rank adaptation (`docs/fine_tuning.md`): the weights to start from
-            stay, and only a product of two matrices of this rank beside each linear map of the
-            blocks is trained, and what is new; 0 to train the weights themselves.
-        rehearsal: Number of pairs, for each training pair, that the translation's run to start from
-            makes itself and learns, too, so that it keeps what it knows (`docs/fine_tuning.md`); 0
-            for none.
+            stay, and training changes only new weights and a product of two matrices of this rank
+            beside each linear map of the blocks; 0 to train the weights themselves.
+        rehearsal: Number of pairs, for each training pair, that the translator to start from makes
+            itself and learns, too, so that it keeps what it knows (`docs/fine_tuning.md`); 0 for
+            none.
         micro_batches: Number of parts to split a batch into, processed one after the other:
             gradients are accumulated, so a step needs the memory of one part only, and the update
             is that of the whole batch.

@@ -44,36 +44,36 @@ class TextOptions:
     """How a model learns from plain text.
 
     Args:
-        masking: What masked-lm hides as a whole: single "tokens", "whole-words", "spans" of
-            three tokens on average, or "phrases" of a file, and words that are in none.
+        masking: Units that masked-lm hides: single "tokens", "whole-words", "spans" of three tokens
+            on average, or "phrases" of a file, and words that are in none.
         phrases: File of phrases, one a line, for masking="phrases".
         packing: Whether causal-lm joins texts to rows of --max-length tokens: "none" for a row a
             text, "documents" for rows within a document, which an empty line ends, "stream" for
             rows across documents.
         direction: Whether causal-lm predicts each token from those before it ("forward") or reads
-            texts from the end ("backward"); if None as the run to start from, else forward.
-        denoising: What denoising writes: "infilling" the whole text, of which spans were replaced
-            by a mask each (BART), "sentinels" these spans alone, each behind its sentinel (T5),
+            texts from the end ("backward"). None: as the run to start from, else "forward".
+        denoising: What denoising writes: "infilling" the whole text, in which a mask replaced each
+            of some spans (BART), "sentinels" these spans alone, each after its sentinel (T5),
             "prefix" what follows a beginning of random length (prefix language modelling).
-        next_sentence: Whether masked-lm also learns to tell if a sentence follows another one, as
-            BERT does: a line is a sentence, and an empty line ends a document.
-        partial_prediction: Of how many tokens permutation-lm predicts one: the K of XLNet.
-        class_weights: "balanced" lets all labels of classify, or tags of tag, weigh alike in the
-            loss, however many texts have them: each text by n / (labels · count), with n texts and
-            count of its label. Accuracies are without weights. None: each text weighs alike.
-        crf: Whether tag learns how tags follow each other, too, and finds those of a text together,
-            with a conditional random field.
+        next_sentence: Whether masked-lm also learns if a sentence follows another one, as in BERT:
+            a line is a sentence, and an empty line ends a document.
+        partial_prediction: permutation-lm predicts one in this many tokens: the K of XLNet.
+        class_weights: "balanced" gives all labels of classify, or tags of tag, the same weight in
+            the loss, however many texts have them: each text weighs n / (labels · count), with n
+            texts and count of its label. Accuracies are unweighted. None: all texts weigh alike.
+        crf: Whether tag also learns how tags follow each other, and finds the tags of a text
+            together, with a conditional random field.
         features: Finished runs whose states classify and tag read for each word, beside its tokens:
-            of causal-lm in either direction (ELMo, Flair), of encoders, or of a translation, whose
-            encoder is taken (CoVe). They learn nothing any more.
-        feature_layers: "all" for a learned mix of the states of all layers (ELMo), "last" for those
-            of the last one (Flair).
+            of causal-lm in either direction (ELMo, Flair), of encoders, or of translators, whose
+            encoder is used (CoVe). Their weights stay fixed.
+        feature_layers: "all" for a learned mix of the states of all layers (ELMo), "last" for the
+            states of the last layer (Flair).
         unlabelled_text: File of texts without labels, one a line, from which classify and tag learn
-            as well: what the model says of a text that it sees a part of shall be what it says of
-            the whole (cross-view training). Each update then costs about four.
+            as well: predictions from parts of a text learn to match those from the whole text
+            (cross-view training). Each update then costs about four.
 
     Raises:
-        ValueError: A choice is none of those named, or `partial_prediction` is below 2.
+        ValueError: A choice is unknown, or `partial_prediction` is below 2.
         TypeError: `next_sentence` or `crf` is not True or False, or `partial_prediction` is not an
             integer.
     """

@@ -59,8 +59,8 @@ class StudentOptions:
     """The model to train, the student.
 
     Args:
-        preset: Its size; student-tiny for a teacher of at most 256 features, else student. Single
-            fields: --model.*.
+        preset: Its size; if not given, student-tiny for a teacher of at most 256 features, else
+            student. Single fields: --model.*.
         tokenizer: Vocabulary for both languages, or two, as for `train`; the teacher's if not
             given.
     """

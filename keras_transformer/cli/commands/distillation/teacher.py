@@ -28,15 +28,15 @@ class TeachingOptions:
         output: Run directory of the student to write; a killed command continues when called again.
         beam_size: Hypotheses that the teacher's search keeps.
         length_penalty: Exponent of its length penalty.
-        length_penalty_type: What its log-probabilities are divided by, as for `translate`.
-        num_hypotheses: Translations that are kept of each source.
+        length_penalty_type: Divisor of its log-probabilities, as for `translate`.
+        num_hypotheses: Translations kept for each source.
         targets: Which of these the student learns: the "best", "all", or the "closest" to the
             target in the training text by BLEU.
         keep_originals: The student learns the training pairs themselves, too.
-        word_level: Share of the loss that measures the distance from the teacher's distributions,
-            which then reads every batch, too: 0 for none. It needs a teacher that is a run, with
-            the student's vocabulary, and neither R-Drop nor a strategy; where these hold it is
-            0.5 if not given, else 0.
+        word_level: Share of the loss that measures the distance from the distributions of the
+            teacher, which then reads every batch, too; 0 for none. It needs a teacher that is a
+            run, with the student's vocabulary, and neither R-Drop nor a strategy; if these hold the
+            default is 0.5, else 0.
         shard_lines: Lines that are translated and written at once.
         shard: "I/N": translate the shards I, I + N, … only, and end. N processes, on any machines
             that see the output directory, translate all of them; the same command without this

@@ -21,12 +21,12 @@ from keras_transformer.search.options import Hypothesis, SearchOptions
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarOptions:
-    """What each text follows as a whole; it begins behind the prompt.
+    """The grammar of each whole text, without its prompt.
 
     Args:
-        json_schema: File with a JSON schema that it fulfils.
-        regex: Regular expression that it matches from its beginning to its end.
-        choices: File with the texts, one a line, of which it is one.
+        json_schema: File with a JSON schema that the text fulfils.
+        regex: Regular expression that the text matches from beginning to end.
+        choices: File of texts, one a line; the text is one of them.
     """
 
     json_schema: Path | None = None

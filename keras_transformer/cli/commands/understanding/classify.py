@@ -33,11 +33,11 @@ class ClassifyOptions:
 
     Args:
         pairs: Each line has two texts with a tab between them, as the model was trained.
-        threshold: For models that give a text any number of labels, the least probability of a
-            label that is written; 0.5 if not given.
-        test_tsv: File of labelled texts to classify instead of standard input, a label, a tab and
-            a text (or two) a line; accuracy, precision, recall and F1 are printed. A text with
-            several labels has commas between them, and one without a label none before its tab.
+        threshold: For models that give a text any number of labels, the least probability of the
+            labels that are written; 0.5 if not given.
+        test_tsv: File of labelled texts to classify instead of standard input, a label, a tab and a
+            text (or two) a line; accuracy, precision, recall and F1 are printed. Commas separate
+            the labels of a text, and a text without a label begins with the tab.
         json: Print these as one JSON object.
     """
 

@@ -32,7 +32,7 @@ class EmbedOptions:
             "weighted_mean", "last", or several of them joined by "+"; the model's own if not given.
             If the pooling is not the model's own, the model's linear layers are not applied.
         prompt_name: Which of the model's prompts is put before each line; "" for none, the model's
-            own choice if not given.
+            default prompt if not given.
     """
 
     output: Path | None = None

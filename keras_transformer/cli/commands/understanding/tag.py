@@ -33,9 +33,9 @@ class TagOptions:
     """The texts to tag.
 
     Args:
-        test_text: File of tagged texts to tag instead of standard input, as for training: a text a
-            line, of word/TAG word/TAG. The accuracy is printed, and of tags in the scheme BIO or
-            BIOES precision, recall and F1 of the spans.
+        test_text: File of tagged texts to tag instead of standard input, as for training: lines of
+            word/TAG word/TAG. The accuracy is printed, and for tags in the scheme BIO or BIOES
+            precision, recall and F1 of the spans.
         json: Print these as one JSON object.
     """
 

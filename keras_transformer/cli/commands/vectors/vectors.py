@@ -15,9 +15,9 @@ class FileOptions:
     """What is read and written.
 
     Args:
-        train_text: Files of sentences, one a line, plain or gzip; for poincare of relations.
-        output: File to write: .txt, .vec, .txt.gz or .vec.gz as text, .bin as word2vec's bytes, or
-            as fastText's model.
+        train_text: Files of sentences, or for poincare of relations, one a line, plain or gzip.
+        output: File to write: .txt, .vec, .txt.gz or .vec.gz as text, .bin in word2vec's binary
+            format, or as fastText's model.
     """
 
     output: Path
