@@ -17,12 +17,12 @@ _MOST_TIMES, _MOST_MORE = 4, 16
 
 
 def token_score(ids: Sequence[int], log_probability: float) -> float:
-    """Returns a translation's log-probability a token in nats, its end token counted."""
+    """Returns a translation's mean log-probability per token in nats, including its end token."""
     return log_probability / (len(ids) + 1)
 
 
 def is_low(ids: Sequence[int], log_probability: float, min_score: float) -> bool:
-    """Returns whether a translation scores less than `min_score` a token."""
+    """Returns whether a translation's mean log-probability per token is below `min_score`."""
     return token_score(ids, log_probability) < min_score
 
 
@@ -45,7 +45,7 @@ def looks_like_babble(source: Sequence[int], ids: Sequence[int], *, is_cut: bool
 
 
 def judged(one: Hypothesis, source: Sequence[int], options: SearchOptions) -> Hypothesis:
-    """Returns a hypothesis, where it has no score to be judged by, with a judgement of its own.
+    """Returns a hypothesis; one without a score gets `low_confidence` by signs of babble.
 
     Args:
         one: The hypothesis.

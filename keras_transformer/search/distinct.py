@@ -39,8 +39,8 @@ def distinct(
 
 
 def wider_searches(options: SearchOptions) -> list[SearchOptions]:
-    """Returns the searches that are made in turn where the texts of one repeat: none for samples
-    and for a single best hypothesis.
+    """Returns the wider searches to make in turn if texts repeat: none for samples and for a single
+    best hypothesis.
     """
     if options.sample or options.num_hypotheses == 1:
         return []
@@ -64,8 +64,8 @@ def filled_up(
 
     Returns:
         Up to `num_hypotheses` of each source, best first. The best stays that of the first search,
-        so that a wider one adds none with a better score. There are fewer where four times the
-        beams hold no more, or would not fit into memory.
+        so that a wider one adds none with a better score. There are fewer if four times the beams
+        find no more, or would not fit into memory.
     """
     chosen = distinct(found, options)
     # Where fewer were found than kept, there are no more.

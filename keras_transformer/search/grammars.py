@@ -34,14 +34,14 @@ class GrammarState(Protocol):
     def is_whole(self) -> bool: ...  # noqa: D102
 
     def after(self, token: int) -> "GrammarState | None":
-        """Returns the state behind one more token; None behind an end.
+        """Returns the state after one more token; None after an end.
 
-        Nothing is allowed behind a token that was not allowed.
+        Nothing is allowed after a token that was not allowed.
         """
 
 
 class GrammarStates:
-    """The states of a batch's hypotheses, by the tokens that each has behind its prompt.
+    """The states of a batch's hypotheses, by the tokens after each prompt.
 
     Args:
         start: The state of an empty text.
@@ -78,7 +78,7 @@ class GrammarStates:
 
 
 class UnfinishedError(ValueError):
-    """Texts ended before they were whole texts of their grammar.
+    """Texts ended before they fulfilled their grammar.
 
     Args:
         texts: How many.

@@ -21,7 +21,7 @@ def limit_bytes(root: Path = _ROOT) -> int:
 
 
 def _available_bytes(root: Path) -> int:
-    """Returns what the machine has left; 0 if it does not say so."""
+    """Returns the machine's available memory; 0 if unknown."""
     found = (line.split() for line in lines(root / "proc/meminfo"))
     return next((_number(words[1]) for words in found if words[:1] == ["MemAvailable:"]), 0) * 1024
 

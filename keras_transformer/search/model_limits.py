@@ -89,7 +89,8 @@ class HypothesisSize(NamedTuple):
         """Checks how many hypotheses a search keeps of each sentence.
 
         Raises:
-            ValueError: They would hold more than `limit_bytes`; the message says how many may be.
+            ValueError: They would hold more than `limit_bytes`; the message names the largest
+                number.
         """
         own, rows = self._bytes_of_one(options), options.rows_per_sentence
         if not self.holds(options):
@@ -102,7 +103,7 @@ class HypothesisSize(NamedTuple):
             )
 
     def holds(self, options: SearchOptions) -> bool:
-        """Returns whether the hypotheses that a search keeps of a sentence may be held."""
+        """Returns whether the hypotheses that a search keeps of a sentence fit into memory."""
         needed = self._bytes_of_one(options) * options.rows_per_sentence
         return needed <= _FEW_BYTES or needed <= limit_bytes()
 
@@ -136,12 +137,12 @@ class ModelLimits:
     Args:
         source_vocab_size: Number of source ids.
         target_vocab_size: Number of target ids.
-        special_ids: The ids that are no text.
-        max_positions: Positions that the model learned, for tokens and their end token; None for
-            sinusoids, which have no end.
-        source_begins: How many tokens stand before a source: marks, such as that of its language.
-        source_ends: How many tokens stand behind a source: its eos, and a mark of its language.
-        target_begins: How many tokens a translation begins with: marks.
+        special_ids: The special ids, which are not text.
+        max_positions: Learned positions, for tokens and their end token; None for sinusoids, which
+            have no limit.
+        source_begins: Number of tokens before a source: marks, such as that of its language.
+        source_ends: Number of tokens after a source: its eos, and a mark of its language.
+        target_begins: Number of tokens that begin a translation: marks.
         hypothesis: Memory that a search needs for a hypothesis; not bounded if None.
     """
 
@@ -191,7 +192,7 @@ class ModelLimits:
     def longest_translation(self, options: SearchOptions, source_length: int) -> int:
         """Returns the most tokens of a translation to be found, marks and end token included.
 
-        Where a ratio allows fewer, there is still one token beside the marks.
+        Even if a ratio allows fewer, there is one token beside the marks.
 
         Args:
             options: Options that `fit` has returned.
@@ -203,9 +204,9 @@ class ModelLimits:
         """Returns the options with a `max_length` that the positions allow.
 
         Raises:
-            ValueError: There is a grammar, which only a generator follows, `min_length` is more
-                than the positions, the marks of a translation leave no room
-                for another token, or the hypotheses of a sentence would not fit into memory.
+            ValueError: There is a grammar, which only a generator follows, `min_length` exceeds the
+                positions, the marks of a translation leave no room for another token, or the
+                hypotheses of a sentence would not fit into memory.
         """
         if options.grammar:
             raise ValueError(
@@ -261,8 +262,8 @@ class ModelLimits:
         """Checks the phrases of a search, given what `check_search` returned.
 
         Returns:
-            Those of each translation, with the slots of its source if it has any phrase; [] if
-            there is none.
+            The phrases of each translation, with the slots of its source if it has any phrase; []
+            if no translation has one.
 
         Raises:
             ValueError: They do not fit the model, the options or a limit.
@@ -283,7 +284,7 @@ class ModelLimits:
 
         Raises:
             PositionsError: One has more tokens than positions.
-            ValueError: There are not as many of both, or one holds an id outside its vocabulary.
+            ValueError: Their numbers differ, or one holds an id outside its vocabulary.
         """
         if len(sources) != len(targets):
             raise ValueError(
@@ -319,7 +320,7 @@ class SourceLimit:
     Args:
         max_source_length: Most tokens of a source, without eos; no limit if None.
         long_texts: "refuse" raises, "cut" drops the tokens beyond the limit.
-        limits: What the model can take, with the marks of languages around a text.
+        limits: The model's limits, with the marks of languages around a text.
 
     Attributes:
         length: Most tokens of a source, whichever bound is lower; None if there is none.

@@ -52,7 +52,7 @@ def check_prefixes(
         prefixes: Ids that each translation begins with, without begin and end tokens; [] for none.
         limits: Longest translation of each sentence, its end token included.
         vocab_size: Size of the target vocabulary.
-        special_ids: Its ids that are no text.
+        special_ids: Its special ids, which are not text.
 
     Raises:
         PrefixError: A prefix has an id that is not allowed, or leaves no room for another token.

@@ -245,7 +245,7 @@ class SearchOptions:
 
     @property
     def looks_past_ends(self) -> bool:
-        """Whether even one beam is searched beyond its first end: nothing is certain before."""
+        """Whether a search goes on beyond the first end even with one beam."""
         return self.early_stopping == "exact" and not self.sample
 
     @property
@@ -282,7 +282,7 @@ class SearchOptions:
 def with_defaults(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields of `SearchOptions` that the caller or the model sets.
 
-    A default of the model gives way where it contradicts what was given: its beams if samples are
+    A default of the model is dropped if it contradicts a given option: its beams if samples are
     wanted, how it draws samples if none are, its shortest translation if a given limit is lower,
     and the reverse.
 
@@ -376,11 +376,11 @@ class Hypothesis:
         log_probability: Sum of the tokens' log-probabilities in nats, the end token's included.
         attention: Each token's attention to the source, if it was requested: float32
             `(target_length, source_length)`, end tokens included, the mean of all layers and heads.
-        low_confidence: Whether its log-probability a token is below the model's threshold, which
-            the end of training calibrated; None if no threshold is known. Where a search had no
-            scores, whether it shows signs of babble (`looks_like_babble`).
+        low_confidence: Whether its mean log-probability per token is below the model's threshold,
+            which the end of training calibrated; None if no threshold is known. Without scores,
+            whether it shows signs of babble (`looks_like_babble`).
         stop_reason: What ended it: "stop" one of `stop` or `stop_tokens`, "eos" the end token,
-            "length" its limit; None of a given text, and where nothing was found.
+            "length" its limit; None for a given text, or if nothing was found.
     """
 
     text: str
@@ -399,7 +399,7 @@ def length_penalty(
     *,
     minimum: Callable[[Any, float], Any] = min,
 ) -> Any:
-    """Returns what the log-probability of a hypothesis is divided by, 1e30 at most.
+    """Returns the divisor of a hypothesis's log-probability, at most 1e30.
 
     Args:
         length: Generated tokens, the end token included: a number or a floating array or tensor.

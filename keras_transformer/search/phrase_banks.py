@@ -1,11 +1,10 @@
 """Vectorised dynamic beam allocation (Post and Vilar 2018; Hu et al. 2019): one step of a search
 for hypotheses that hold phrases, on arrays of numpy or tensors alike.
 
-A hypothesis needs so many tokens more until all of its phrases stand in it. Those that need as many
-share a bank, and the banks share the places of the beam evenly: the best hypothesis of each bank,
-the one that needs least first, then the second of each, and so on. S is the number of sentences, W
-that of open hypotheses, P that of phrases, F that of forms of a phrase, N that of all tokens of
-phrases.
+Hypotheses that need the same number of further tokens for their phrases share a bank, and the banks
+share the places of the beam evenly: first the best hypothesis of each bank, beginning with the bank
+that needs least, then the second of each, and so on. S is the number of sentences, W of open
+hypotheses, P of phrases, F of forms of a phrase, N of all tokens of phrases.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,8 @@ class Arrays(NamedTuple):
         ops: numpy or `keras.ops`.
         top_k: Returns the largest values of each row and their places, best first; of equal values
             the one at the lower place.
-        impossible: The log-probability of what is forbidden; any below half of it is as well.
+        impossible: The log-probability of forbidden tokens; any below half of it counts as
+            forbidden.
     """
 
     ops: Any
@@ -41,8 +41,8 @@ class Reached(NamedTuple):
     Attributes:
         table: int32 `(S, P, F, length)`, the phrases, padded with -1.
         unmet: bool `(S, W, P)`, which phrases a hypothesis lacks.
-        goes_on: bool `(S, W, N)`, whether the next token of a hypothesis may be this one of a
-            phrase, as it ends in those before it.
+        goes_on: bool `(S, W, N)`, whether this token of a phrase may come next, since the
+            hypothesis ends in those before it.
     """
 
     table: Array
@@ -96,7 +96,7 @@ def reached(ops: Any, table: Array, ids: Array, begins: Array, step: Any) -> Rea
 
 
 def tokens_needed(ops: Any, state: Reached) -> tuple[Array, Array]:
-    """Returns how many tokens the phrases of a hypothesis need behind its next token.
+    """Returns how many tokens the phrases of a hypothesis need after its next token.
 
     Returns:
         `(S, W)`, behind a token that is in no phrase, and `(S, W, N)`, behind each one of phrases.
@@ -126,9 +126,9 @@ def tokens_needed(ops: Any, state: Reached) -> tuple[Array, Array]:
 def most_of_each(
     arrays: Arrays, needed: Array, totals: Array, room: Array, banks: Any, beams: int
 ) -> Array:
-    """Returns with how many tokens that are in no phrase a hypothesis goes on at most: `(S,)`.
+    """Returns the most continuations of a hypothesis by tokens outside phrases, `(S,)`.
 
-    As banks take turns, worse ones are not among those that a beam is filled from.
+    As banks take turns, worse continuations never enter the beam.
 
     Args:
         arrays: The library.
@@ -156,9 +156,9 @@ def best_in_banks(
     eos: int,
     count: int,
 ) -> Continued:
-    """Returns the continuations of hypotheses that a search for phrases goes on with.
+    """Returns the continuations of hypotheses that a search for phrases keeps.
 
-    One that leaves no room for its phrases is none of them, nor is an end before they are written.
+    It keeps none that leaves no room for its phrases, and no end before they are written.
 
     Args:
         arrays: The library.

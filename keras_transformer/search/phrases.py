@@ -78,7 +78,7 @@ def by_open_hypotheses(phrases: Sequence[Phrases], options: SearchOptions) -> li
 
 
 def that_fit(phrases: Phrases, more: Phrases, room: int, options: SearchOptions) -> Phrases:
-    """Returns phrases and, of some more, those that may stand beside them.
+    """Returns phrases and those of further ones that fit beside them.
 
     Args:
         phrases: The phrases.
@@ -117,8 +117,8 @@ def check_phrases(
     Raises:
         PhraseError: A phrase is empty, holds an id that is no text or a banned sequence, or there
             is no room for all of a row.
-        ValueError: Their number is not that of the rows, an option does not go with phrases, or
-            one names texts, which only a tokenizer reads.
+        ValueError: Their number is not that of the rows, an option cannot be combined with phrases,
+            or one names texts, which only a tokenizer reads.
     """
     lost = {"ban": options.ban, "require": () if any(phrases) else options.require}
     for name, texts in lost.items():

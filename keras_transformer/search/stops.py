@@ -1,5 +1,5 @@
 """Stop strings and stop tokens, which end a text before the model's end token does. A stop string
-is found where it spans tokens, too, and text that may be the beginning of one is held back.
+may span several tokens; text that may be the beginning of one is held back.
 """
 
 import copy
@@ -172,7 +172,7 @@ class Stops:
         self._new_stream = stream if stop else None
 
     def watch(self, prefix: Iterable[int]) -> StopWatch:
-        """Returns a watch of what follows a prefix, in which stops mean nothing."""
+        """Returns a watch of what follows a prefix, which is not searched for stops."""
         stream = None if self._new_stream is None else self._new_stream()
         if stream is not None:
             for token in prefix:

@@ -77,8 +77,7 @@ class LengthLimit:
 
         Args:
             rows: The prompts.
-            kept: Most tokens that are left of a prompt where long ones are cut, at least 1; no
-                limit if None.
+            kept: Most tokens of a prompt if long ones are cut, at least 1; no limit if None.
         """
         first = -kept if self._cuts and kept is not None else None
         return [list(row[first:]) for row in self._checked(rows)]

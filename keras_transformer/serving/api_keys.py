@@ -1,4 +1,4 @@
-"""API keys from a file, of which a client must send one as its bearer token."""
+"""API keys from a file; a client must send one of them as its bearer token."""
 
 import hashlib
 import hmac
@@ -26,11 +26,11 @@ class ApiKeys:
 
     Args:
         path: The file.
-        journal: Tells of a changed file, and warns of one that every user may read.
+        journal: Logs that the file changed, and warns if every user may read it.
 
     Raises:
         OSError: The file cannot be read; the message says why.
-        ValueError: It holds no key, or something else.
+        ValueError: It holds no key, or something that is not a key.
     """
 
     def __init__(self, path: Path, journal: Journal) -> None:

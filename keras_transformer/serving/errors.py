@@ -30,14 +30,14 @@ class ServingError(Exception):
 
     Args:
         code: What kind of failure it is.
-        message: What was wrong and what was expected, for the client to read; it is cut where it
-            is very long, and can always be encoded.
-        param: The field of the request that was wrong, if it is one.
+        message: What was wrong and what was expected, for the client to read; a very long message
+            is cut, and it can always be encoded.
+        param: The field of the request that was wrong, if any.
 
     Attributes:
         code: What kind of failure it is.
         message: What was wrong and what was expected.
-        param: The field of the request that was wrong; None if it is none, or not known.
+        param: The field of the request that was wrong; None if no field was, or it is not known.
     """
 
     def __init__(self, code: Code, message: str, param: str | None = None) -> None:

@@ -47,7 +47,7 @@ class JournalEntry:
         batch: Rows of the largest batch that it was part of.
         queue_seconds: Seconds before the model took its first row.
         texts: Its texts, for the log if it is to have them.
-        cuts: Says of each text that was cut how much of it is read.
+        cuts: Messages about texts that were cut, with how much of each is read.
         is_structured: Whether its texts have to follow a grammar.
     """
 
@@ -93,7 +93,7 @@ class Journal:
         log_requests: Whether each request gets a line.
         log_text: Whether the line holds its texts.
         stream: Where lines are written; standard error if None. A line that cannot be written is
-            counted and left out: the log's reader may be gone, or its disk full.
+            counted and dropped: the log's reader may be gone, or its disk full.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Journal:
         version: Callable[[], int],
         counts: Callable[[], Mapping[str, int]],
     ) -> None:
-        """Makes a model's metrics show what these functions return whenever they are read."""
+        """Makes a model's metrics read their values from these functions."""
         self._counts.models[model] = counts
         self._queue.labels(model).set_function(queue_length)
         self._version.labels(model).set_function(version)

@@ -46,7 +46,7 @@ def run_server(
 ) -> None:
     """Serves until SIGTERM, SIGINT or SIGHUP, then finishes what it has accepted.
 
-    A process that was started with SIGHUP ignored, as `nohup` does, goes on ignoring it.
+    A process that was started with SIGHUP ignored, as by `nohup`, continues to ignore it.
 
     Args:
         options: What to serve, and where.
@@ -57,7 +57,7 @@ def run_server(
         FileNotFoundError: There is no artefact.
         ImportError: gRPC or a file of models is requested, and its packages are not installed.
         OSError: It cannot listen on an address.
-        ValueError: No version can be loaded, or an option does not fit.
+        ValueError: No version can be loaded, or an option does not fit the model.
     """
 
     async def run() -> None:
@@ -119,7 +119,7 @@ class _RestServer:
     """uvicorn on a socket and in an event loop that we provide.
 
     Args:
-        service: What answers.
+        service: Answers requests.
         options: Their host, port and seconds to drain.
         keys: The keys that clients need; None if they need none.
 

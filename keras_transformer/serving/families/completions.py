@@ -40,7 +40,7 @@ class CompletionRow(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A text that goes on from a prompt.
+    """A continuation of a prompt.
 
     Attributes:
         text: The text, without the prompt.
@@ -54,19 +54,19 @@ class Completion(NamedTuple):
 
 
 class Completions:
-    """What completes prompts.
+    """Completes prompts.
 
     Args:
         continuer: Continues prompts.
         search: The server's search.
         own: Fields of `SearchOptions` that the model was imported with.
-        longest: Most tokens of a prompt behind its first; None if there is no limit.
+        longest: Most tokens of a prompt after its first; None if there is no limit.
         template: The template of chats; None if the model has none.
-        adapters: Names of what prompts may be continued with beside the model's weights.
+        adapters: Names of the adapters that may continue prompts.
 
     Attributes:
-        adapters: Names of what prompts may be continued with beside the model's weights.
-        search: The server's search, of which every prompt gets one text.
+        adapters: Names of the adapters that may continue prompts.
+        search: The server's search, which finds one text for each prompt.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Completions:
             variables: What the template takes beside them.
 
         Raises:
-            ServingError: The model has no chat template, it refuses the messages, or what it makes
-                of them is too long.
+            ServingError: The model has no chat template, it refuses the messages, or the prompt is
+                too long.
         """
         if self._template is None:
             raise refusal(
@@ -133,13 +133,13 @@ class Completions:
         return prompt
 
     def options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Returns the server's search with what a request gives.
+        """Returns the server's search with a request's options.
 
         Args:
             given: Fields of `SearchOptions`; with `sample`, whether it draws.
 
         Raises:
-            ServingError: A value is out of range, or two do not go together.
+            ServingError: A value is out of range, or two contradict each other.
         """
         own = dict(given)
         if own.get("sample"):
@@ -210,7 +210,7 @@ class Completions:
     def stream(self, row: CompletionRow, emit: Callable[[Piece | Ending], bool]) -> None:
         """Emits a row's pieces, and at last its `Ending`, until `emit` returns False.
 
-        It is greedy where the row's search has beams.
+        It is greedy even if the row's search has beams.
         """
         options = replace(row.options, beam_size=1)
         for piece in self._continuer.stream(row.prompt, options, row.scored):

@@ -34,7 +34,7 @@ class ServedEncoder:
     """The `Served` of an encoder.
 
     Args:
-        files: The artefact's files, of which none is read again.
+        files: The artefact's files, which are in memory.
         options: The server's options; `long_texts` cuts texts and says so in the log, or refuses
             them.
         given: Fields of `SearchOptions`: `num_hypotheses` fillings of each text with masks, or

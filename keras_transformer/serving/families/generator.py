@@ -90,7 +90,7 @@ class ServedGenerator:
     """The `Served` of a decoder alone; it streams, too.
 
     Args:
-        files: The artefact's files, of which none is read again.
+        files: The artefact's files, which are in memory.
         options: The server's options.
         given: Fields of `SearchOptions` for every continuation; others are the model's own or
             defaults.

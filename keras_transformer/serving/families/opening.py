@@ -18,7 +18,7 @@ from keras_transformer.serving.settings import ServeOptions
 
 
 class _Unused(NamedTuple):
-    """What means nothing to a family.
+    """Options without an effect on a family.
 
     Attributes:
         search: Fields of `SearchOptions`.

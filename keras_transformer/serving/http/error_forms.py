@@ -26,8 +26,8 @@ def error_form(
         path: The path that was asked for.
         status: The answer's HTTP status.
         message: What was wrong and what was expected.
-        code: What kind of failure it is; None for a path or method that there is none of.
-        param: The field that was wrong, if it is one.
+        code: What kind of failure it is; None for an unknown path or method.
+        param: The field that was wrong, if any.
     """
     # Paths of TensorFlow Serving and KServe name a model.
     others = ("/v1/models/", "/v2/models/", "/v2/health/")

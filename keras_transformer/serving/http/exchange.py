@@ -206,8 +206,8 @@ class ErrorResponse(Response):
     Args:
         status: The HTTP status.
         message: What was wrong and what was expected.
-        code: What kind of failure it is; None for a path or method that there is none of.
-        param: The field that was wrong, if it is one.
+        code: What kind of failure it is; None for an unknown path or method.
+        param: The field that was wrong, if any.
         headers: Headers of the answer.
     """
 

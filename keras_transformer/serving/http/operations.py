@@ -54,7 +54,7 @@ def query(name: str, schema: Json, *, required: bool = False) -> Json:
 
 
 def get(summary: str, schema: str, codes: Iterable[str], error: str = ERROR) -> Json:
-    """Returns a path that is read; `codes` are the statuses of its errors."""
+    """Returns a path for GET; `codes` are the statuses of its errors."""
     return {"get": operation(summary, {"200": json_answer(schema), **_errors(codes, error)})}
 
 

@@ -28,8 +28,8 @@ class Predict:
     """Runs a signature of the model, and of the version, that the router found in the path.
 
     Args:
-        service: What answers.
-        bodies: What reads requests.
+        service: Answers requests.
+        bodies: Reads the bodies of requests.
     """
 
     def __init__(self, service: Service, bodies: BodyReader) -> None:

@@ -1,5 +1,5 @@
 """Dynamic batching: the rows of many requests wait together, run as one batch, and each request
-gets the results of its own rows. Beside a batch that takes long others are begun.
+gets the results of its own rows. Beside a long batch others may begin.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Job:
         taken: How many rows have been taken.
         results: The results so far, in the order of the rows.
         largest_batch: Rows of the largest batch that it was part of.
-        is_alone: Whether its rows share no batch, as it shows what it finds while it is found.
+        is_alone: Whether its rows share no batch, as in a stream, which shows results as they come.
         kinds: The options of its rows.
         steps: About how many steps the longest of its rows takes; 0 if none is decoded.
     """
@@ -107,7 +107,7 @@ class _Batch:
 
     @property
     def is_long_at(self) -> float:
-        """From when on others may begin beside it."""
+        """The time from which others may begin beside it."""
         is_long = self.step_seconds * self.steps > _LONG_SECONDS
         return self.began if is_long else self.began + _LONG_SECONDS
 
@@ -126,8 +126,8 @@ class Batcher:
     """Hands rows to a thread, first come, first served.
 
     A batch begins with the oldest rows and adds the others that wait for the same function with the
-    same options, in order. While it runs, the next one gathers, and begins when the batches that
-    run have ended or have taken long; those that run side by side take turns. A single row needs no
+    same options, in order. While it runs, the next one gathers, and begins when the running batches
+    have ended or have taken long; batches that run side by side take turns. A single row needs no
     thread if the model is free and was quick with a row of at least its sizes (`at_once`).
 
     Args:
@@ -136,8 +136,8 @@ class Batcher:
         max_queue: Most rows that wait.
         observe: Called with the number of rows of every batch.
         max_running: Most batches that run side by side.
-        joining: The most rows of a batch that catches up with one that runs, or of one that it
-            catches up with; 0 for none.
+        joining: The most rows of a batch that catches up with a running one, or of that running
+            one; 0 for none.
         turns: The turns of all batches, also of other models.
     """
 
@@ -186,7 +186,7 @@ class Batcher:
         Args:
             run: Runs rows and returns their results; the event loop stands still until it ends.
             row: One row.
-            until: The event loop's time from which on it is not begun.
+            until: The event loop's time from which it is not begun.
 
         Returns:
             The row's result; None if it has to be submitted.
@@ -225,7 +225,7 @@ class Batcher:
             run: Turns rows into results, one for each; rows are batched with others that have an
                 equal function.
             rows: At least one row.
-            is_alone: Whether they share no batch, as what they find is shown while it is found.
+            is_alone: Whether they share no batch, as in a stream, which shows results as they come.
 
         Raises:
             ServingError: The queue is full, or the rows cannot be translated.
@@ -402,11 +402,11 @@ class Batcher:
 
 
 def sizes_of(row: Any) -> tuple[int, ...]:
-    """Returns the numbers that a row's time grows with: its lengths and its own limits.
+    """Returns the numbers on which a row's time depends: its lengths and its own limits.
 
     Args:
-        row: A text, or a tuple of what a model reads; of two rows for the same function the sizes
-            can be compared one by one.
+        row: A text, or a tuple of a model's inputs; the sizes of two rows for the same function can
+            be compared one by one.
     """
     parts = row if isinstance(row, tuple) else (row,)
     sizes = (len(part) if isinstance(part, Sized) else part for part in parts)

@@ -44,17 +44,18 @@ class RowReader:
     Args:
         source: SentencePiece's encoder of the source side, bytes to ids.
         target: Texts and ids of the target side.
-        lift_with: Gives what finds a request's terms, beside the server's, in its texts.
+        lift_with: Returns a function that finds a request's terms, beside the server's, in its
+            texts.
         split: Splits a text to translate; takes a `lift` of its own.
         take_whole: Makes one part of a text to score.
         search: The server's search.
-        limits: What the model can take.
+        limits: The model's limits.
         max_source_length: Most tokens of a source text, without marks and eos.
         max_target_length: Most tokens of a target text to score, likewise.
         marks: The model's ids around texts.
         languages: The languages of texts that name none, each None for the model's default.
-        unknown_letters: Gives the letters of a text that the vocabulary lacks; words of these
-            alone go around the model. None to translate them.
+        unknown_letters: Returns the letters of a text that the vocabulary lacks; words of these
+            alone are copied without the model. None to translate them.
     """
 
     def __init__(

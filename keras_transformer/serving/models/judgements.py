@@ -24,7 +24,7 @@ async def judge(
     """Classifies texts, or gives a number to each.
 
     Args:
-        service: What answers.
+        service: Answers requests.
         loaded: The version that `Service.find` returned.
         kind: "classify" or "regress".
         texts: Objects of bytes `(texts,)`.

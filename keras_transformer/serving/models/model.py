@@ -59,7 +59,7 @@ class ServedModel:
     """The `Served` of an encoder-decoder, which translates; it streams and explains, too.
 
     Args:
-        files: The artefact's files, of which none is read again.
+        files: The artefact's files, which are in memory.
         options: The server's options.
         given: Fields of `SearchOptions` for every translation; others are the model's own or
             defaults.

@@ -62,7 +62,7 @@ class ModelOptions:
     """A model to serve.
 
     Args:
-        name: What requests call it.
+        name: Its name in requests.
         directory: An artefact, or a directory with one for each version, named by its number.
         policy: Which versions are served. A version with a label is served beside them.
         labels: Numbers of versions by label.

@@ -16,7 +16,7 @@ class RowTerms:
     """Reads the terms of requests.
 
     Args:
-        lift_with: Gives what finds terms, beside the server's, in texts.
+        lift_with: Returns a function that finds terms, beside the server's, in texts.
     """
 
     def __init__(self, lift_with: Callable[[Glossary], Lift | None]) -> None:
@@ -26,7 +26,7 @@ class RowTerms:
         )
 
     def lifts(self, inputs: Arrays, rows: int) -> list[Lift | None]:
-        """Returns what finds the terms of each row; None where the request gives it none.
+        """Returns the function that finds the terms of each row; None for a row without terms.
 
         Raises:
             ServingError: A line is no term, or there are too many.
@@ -39,11 +39,11 @@ class RowTerms:
         ]
 
     def lift(self, lines: Sequence[str], name: str) -> Lift | None:
-        """Returns what finds some terms; None if there are none.
+        """Returns the function that finds some terms; None if there are none.
 
         Args:
-            lines: A term each; blank ones fill up.
-            name: What an error calls them.
+            lines: A term each; blank lines fill up a row.
+            name: Their name in errors.
 
         Raises:
             ServingError: A line is no term, or there are too many.

@@ -114,7 +114,7 @@ class Request(NamedTuple):
 
 
 def most_hypotheses(rows: Sequence[Any], search: SearchOptions) -> int:
-    """Returns how many hypotheses the rows of a request ask for at most."""
+    """Returns the most hypotheses that a row of a request asks for."""
     asked = [dict(row.own).get("num_hypotheses", search.num_hypotheses) for row in rows]
     return max(asked, default=search.num_hypotheses)
 

@@ -24,8 +24,8 @@ def add_operations(server: grpc.aio.Server, service: Service, arrived: Arrived) 
 
     Args:
         server: The server, which has not started yet.
-        service: What answers.
-        arrived: Where those who watch are counted, so that they are told that the server stops.
+        service: Answers requests.
+        arrived: Counts watching clients, which get a message when the server stops.
     """
     health_pb2_grpc.add_HealthServicer_to_server(_HealthServicer(service, arrived), server)
     names = (*_SERVED, _HEALTH, reflection.SERVICE_NAME)

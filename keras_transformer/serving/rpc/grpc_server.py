@@ -72,7 +72,7 @@ async def start_grpc(
     """Starts to answer gRPC in the running event loop.
 
     Args:
-        service: What answers.
+        service: Answers requests.
         options: Their `host`, `grpc_port` (0 takes a free one) and `max_body_bytes`, the largest
             message that may come.
         keys: The keys that clients need; None if they need none.

@@ -43,7 +43,7 @@ class Gate:
     Args:
         header_bytes: Most bytes of a request's line and headers, and of its trailers.
         header_seconds: Seconds within which they must have arrived.
-        journal: Counts refusals and tells of connections that gave way.
+        journal: Counts refusals and logs connections that were closed for new ones.
 
     Attributes:
         header_bytes: Most bytes of a request's line and headers, and of its trailers.
@@ -66,7 +66,7 @@ class Gate:
         self._told = -math.inf
 
     def let_in(self, new: Waiting, connections: Collection[Any]) -> bool:
-        """Returns whether a new connection may stay; one that waits gives way where need be.
+        """Returns whether a new connection may stay; if need be, one that waits is closed for it.
 
         Args:
             new: The new one.

@@ -1,4 +1,4 @@
-"""The paths of KServe's second protocol: health, what models are, and inference."""
+"""The paths of KServe's second protocol: health, descriptions of models, and inference."""
 
 import json
 from functools import partial

@@ -29,7 +29,7 @@ class InferRequest(NamedTuple):
     """A request's body.
 
     Attributes:
-        id: What the answer is to be called; None for nothing.
+        id: The name of the answer; None for none.
         signature_name: The signature; "" for the default.
         tensors: The inputs, each once by its name.
         outputs: The outputs that are wanted; none for all.
@@ -44,7 +44,7 @@ class InferRequest(NamedTuple):
         """Returns the inputs as those of TensorFlow Serving's column format.
 
         Raises:
-            ServingError: A tensor does not say what it is, or its signature has another dtype.
+            ServingError: A tensor lacks its dtype or shape, or its signature has another dtype.
         """
         specs = {spec.name: spec for spec in (*signature.required, *signature.optional)}
         columns = {
@@ -105,7 +105,7 @@ def write_tensors(outputs: Outputs, specs: Sequence[TensorSpec]) -> bytes:
 
 
 def describe(specs: Sequence[TensorSpec]) -> list[dict[str, Any]]:
-    """Returns what tensors are; -1 is a size that each request has its own of."""
+    """Returns the descriptions of tensors; -1 is a size that each request chooses."""
     return [
         {
             "name": spec.name,

@@ -27,9 +27,9 @@ class Asked:
     """A request whose body has been read.
 
     Attributes:
-        service: What answers.
+        service: Answers requests.
         request: The request.
-        fields: The fields of its body, `model` taken.
+        fields: The fields of its body without `model`.
         loaded: The newest version of the model that it names.
         timeout: Seconds that the client gives it; None if it sets no limit.
     """
@@ -45,7 +45,7 @@ class Asked:
         return until_hang_up(self.request.receive)
 
     def head(self, prefix: str, kind: str) -> dict[str, Any]:
-        """Returns what answers begin with: an id of their own, their kind, when and which model."""
+        """Returns the first fields of an answer: its own id, its kind, the time and the model."""
         return {
             "id": f"{prefix}-{secrets.token_hex(12)}",
             "object": kind,
@@ -114,12 +114,12 @@ Answer = Callable[[Asked], Awaitable[Response]]
 def endpoint(
     service: Service, bodies: BodyReader, answer: Answer
 ) -> Callable[[HttpRequest], Awaitable[Response]]:
-    """Returns what answers requests.
+    """Returns a handler of requests.
 
     Args:
-        service: What answers.
-        bodies: What reads requests.
-        answer: Reads one and returns what answers it.
+        service: Answers requests.
+        bodies: Reads the bodies of requests.
+        answer: Reads a request and returns its answer.
     """
 
     async def respond(request: HttpRequest) -> Response:
@@ -136,7 +136,7 @@ def endpoint(
 
 
 def cannot(loaded: LoadedVersion, what: str) -> ServingError:
-    """Returns the error for a model that does something else.
+    """Returns the error for a model of another kind.
 
     Args:
         loaded: The model.

@@ -1,5 +1,5 @@
-"""The fields of a request's body, each read once with its type and range; what is left is unknown,
-and refused by name unless it has no effect.
+"""The fields of a request's body, each read once with its type and range; fields that are left are
+unknown, and refused by name unless they have no effect.
 """
 
 from collections.abc import Collection, Mapping
@@ -71,7 +71,7 @@ class Fields:
             name: The field.
             least: The least.
             most: The most.
-            above: Whether `least` itself is too little.
+            above: Whether `least` itself is refused.
         """
         if name not in self._left:
             return None
@@ -101,7 +101,7 @@ class Fields:
         """Returns a string, or several in a list, as a list.
 
         Raises:
-            ServingError: There is none, or something else.
+            ServingError: There is none, or it is of another type.
         """
         given = self.required(name)
         rows = [given] if isinstance(given, str) else given

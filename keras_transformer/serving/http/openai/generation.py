@@ -1,4 +1,4 @@
-"""What completions and chats share: prompts, each with one or more texts that go on from it."""
+"""The common part of completions and chats: prompts, each with one or more continuations."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -23,15 +23,15 @@ class Generation:
 
     Args:
         asked: The request.
-        name: What it is called in metrics and log.
-        completions: What completes prompts.
+        name: Its name in metrics and log.
+        completions: Completes prompts.
         options: The search.
-        count: How many texts each prompt gets.
-        sentences: How many texts that makes altogether.
+        count: Number of texts for each prompt.
+        sentences: Number of texts altogether.
         read: Returns the prompts.
         texts: The request's texts, which may go into the log.
         scored: Which tokens' probabilities are wanted; None for none.
-        writes: Whether anything is written behind the prompts.
+        writes: Whether anything is written after the prompts.
 
     Attributes:
         prompts: The prompts, once they are read.
@@ -69,7 +69,7 @@ class Generation:
         return found
 
     def check(self, ending: Ending) -> None:
-        """Checks that a text can have ended so.
+        """Checks that a text could end.
 
         Raises:
             ServingError: Its grammar allowed neither an end nor another token.
@@ -120,7 +120,7 @@ class Generation:
 
 
 def completing(asked: Asked) -> Completions:
-    """Returns what completes prompts of the model that is asked.
+    """Returns the `Completions` of the model that is asked.
 
     Raises:
         ServingError: It is no generator.
@@ -165,10 +165,10 @@ def chunked(
 
     Args:
         generation: What is asked for.
-        head: What each chunk begins with.
-        begin: Returns what the first chunk of a text holds, by the text's place; {} for none.
-        piece: Returns what the chunk of a piece holds.
-        end: What the last chunk of a text holds beside the reason.
+        head: The first fields of each chunk.
+        begin: Returns the fields of a text's first chunk, by the text's place; {} for none.
+        piece: Returns the fields of a piece's chunk.
+        end: The fields of a text's last chunk beside the reason.
         scores: Returns the probabilities of tokens that a chunk of a text has, by the text's place.
         has_usage: Whether the last chunk of all has the numbers of tokens.
     """

@@ -30,8 +30,8 @@ def openai_routes(service: Service, bodies: BodyReader, directions: Directions) 
     """Returns the routes, for all models of a server.
 
     Args:
-        service: What answers.
-        bodies: What reads requests.
+        service: Answers requests.
+        bodies: Reads the bodies of requests.
         directions: The directions of its translators.
     """
     answers = {**_ANSWERS, "/v1/translations": translations(directions)}

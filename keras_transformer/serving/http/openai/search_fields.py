@@ -28,13 +28,13 @@ _STRUCTURED = {"json": "json_schema", "regex": "regex", "choice": "choices"}
 def read_search(fields: Fields, most_tokens: int | None, count: int) -> dict[str, Any]:
     """Takes the fields of a search and returns those of `SearchOptions` that they set.
 
-    Samples are drawn where a field of theirs is given, or several texts are wanted, unless the
+    Samples are drawn if a field for samples is given or several texts are wanted, unless the
     temperature is 0.
 
     Args:
         fields: The fields.
         most_tokens: Most tokens, as another field gives them; None for the server's.
-        count: How many texts each prompt gets.
+        count: Number of texts for each prompt.
     """
     temperature = fields.number("temperature", least=0, most=2)
     drawn = {

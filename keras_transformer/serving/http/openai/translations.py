@@ -1,7 +1,7 @@
 """Translations of texts in OpenAI's form, by encoder-decoders.
 
-OpenAI has no such path. It takes the fields `target_language` and `source_language` that vLLM's
-proposal of `/v1/translations` has, and answers as embeddings are answered, a text for each input.
+OpenAI has no such path. This one takes the fields `target_language` and `source_language` of vLLM's
+proposal of `/v1/translations`, and its answers have the form of embeddings, a text for each input.
 """
 
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""LibreTranslate's paths and bodies, and what takes files, in the OpenAPI description."""
+"""LibreTranslate's paths and bodies, and `:translate_file`, in the OpenAPI description."""
 
 from collections.abc import Mapping, Sequence
 from typing import get_args
@@ -25,7 +25,7 @@ _DETECTED: Json = {
 
 
 def libretranslate_paths(kinds: Sequence[Mapping[str, Signature]]) -> Json:
-    """Returns the paths, if a model translates, or may tell languages apart."""
+    """Returns the paths, if a model translates or may detect languages."""
     detected = json_answer("LibreTranslateDetections", "The languages, the most probable first.")
     detecting: Json = {
         "/detect": {

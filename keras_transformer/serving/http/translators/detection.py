@@ -58,7 +58,7 @@ async def detect(
     """Returns the languages that texts of one language may be in, the most probable first.
 
     Args:
-        service: What answers.
+        service: Answers requests.
         detector: What `find_detector` returned.
         texts: The texts, of which the beginnings are read.
         timeout: Seconds after which it gives up, at most the server's own limit.

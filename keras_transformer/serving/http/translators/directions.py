@@ -13,13 +13,13 @@ AUTO = "auto"
 
 
 class Direction(NamedTuple):
-    """A translator, and what a request calls its languages.
+    """A translator and the languages of a request.
 
     Attributes:
         loaded: The translator.
         model: The same version's model.
-        source: The code of the texts' language that the model is told; "" for none.
-        target: The code of the language to translate into that it is told, likewise.
+        source: The code of the texts' language, as the model's option; "" for none.
+        target: The code of the language to translate into, as the model's option; "" for none.
     """
 
     loaded: LoadedVersion
@@ -33,7 +33,7 @@ class Directions:
 
     Args:
         service: Whose models they are.
-        pairs: The languages of models that do not say them.
+        pairs: The languages of models that do not name them.
 
     Raises:
         ValueError: A pair is of a model that is not served.
@@ -53,7 +53,7 @@ class Directions:
         """Returns the first model that translates in a direction.
 
         Raises:
-            ServingError: None does, or not yet, or a language has to be named.
+            ServingError: No model does, it is not loaded yet, or a language has to be named.
         """
         reasons, missing = [], list[ServingError]()
         for loaded, model, _ in self._translators(missing):

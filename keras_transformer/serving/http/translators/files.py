@@ -45,7 +45,7 @@ _AT_ONCE = 4
 
 
 class _Asked(NamedTuple):
-    """What a request says about its file.
+    """The query of a request with a file.
 
     Attributes:
         name: What the file is called.

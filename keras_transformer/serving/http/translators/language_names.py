@@ -1,4 +1,4 @@
-"""English names of languages by their codes (ISO 639-1), for those who choose one from a list."""
+"""English names of languages by their codes (ISO 639-1), for lists to choose from."""
 
 import re
 
@@ -69,7 +69,7 @@ zh Chinese""".splitlines()
 
 
 def name_of(code: str) -> str:
-    """Returns a language's name; codes without one name themselves.
+    """Returns a language's name; the code if it has none.
 
     Example:
         >>> name_of("pt"), name_of("pt_BR"), name_of("fra_Latn")
@@ -82,7 +82,7 @@ def name_of(code: str) -> str:
 
 
 def is_code(text: str) -> bool:
-    """Tells whether a text is the code of a language: one with a name, or with its script, as in
+    """Returns whether a text is the code of a language: one with a name, or with its script, as in
     FLORES-200.
 
     Example:

@@ -38,8 +38,8 @@ def libretranslate_routes(
     """Returns the routes.
 
     Args:
-        service: What answers.
-        bodies: What reads requests.
+        service: Answers requests.
+        bodies: Reads the bodies of requests.
         directions: The directions of the served translators.
         keys: The keys that clients need; None if they need none.
     """
@@ -156,7 +156,7 @@ class _LibreTranslate:
     def _direction(
         self, source: str, target: str, detected: Sequence[Detected]
     ) -> tuple[Direction, Detected | None]:
-        """Returns the direction, and the most probable of the languages that it can begin with.
+        """Returns the direction, and the most probable detected language that has one.
 
         Raises:
             ServingError: There is none.

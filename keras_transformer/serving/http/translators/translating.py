@@ -27,7 +27,7 @@ async def translate(
     """Translates texts.
 
     Args:
-        service: What answers.
+        service: Answers requests.
         direction: The translator and its languages.
         texts: The texts.
         form: "text", or "html", whose tags translations keep.
