@@ -92,9 +92,9 @@ def export_onnx(
         target_tokenizer: The target tokenizer, if there are two vocabularies.
         target: "onnxruntime" for graphs with its fused operators; "native" for graphs with this
             package's own as well, which run only if this package is installed and was compiled;
-            "fastest" for both over one file of weights, of which our runtime takes those that are
-            fastest where it runs; "portable" for standard ONNX operators only, for other runtimes.
-            If a target cannot hold the model, another is written, and the manifest says why.
+            "fastest" for both over one file of weights, of which our runtime takes the faster ones
+            on its machine; "portable" for standard ONNX operators only, for other runtimes. If a
+            target cannot hold the model, another is written, and the manifest says why.
         quantize: How to make weights smaller, or None: "int8" (see `quantize/int8.py`),
             "int8_batch_dependent", which is faster in large batches but lets the result of a
             sentence depend slightly on the rest of its batch, "int4" (see `quantize/int4.py`), half
@@ -105,7 +105,7 @@ def export_onnx(
         min_score: Log-probability per token below which a translation has low confidence; None for
             no limit. `export_run` takes this and `training_text` from the run.
         overwrite: Replace the directory if it exists.
-        training_text: What the model's training lines looked like (`load_training_text` reads a
+        training_text: Statistics of the model's training lines (`load_training_text` reads a
             run's), for splitting texts later; single sentences are assumed if None.
         search: Default values for fields of `SearchOptions` (`load_search` reads those of a run).
         shortlist: The target tokens that each source token may need, from `read_shortlist` or
@@ -115,7 +115,7 @@ def export_onnx(
         quantization: How weights are quantised, and on which texts; the defaults if None.
         adapters: Let the graphs of a decoder take low-rank adapters, of which each text of a batch
             has one or none (`OnnxGenerator`'s `adapters`); in float32 for `target` "onnxruntime".
-        progress: Called with a line that says what is lost on these texts, such as `print`.
+        progress: Called with a line about the loss on these texts, such as `print`.
 
     Returns:
         The artefact's path.

@@ -63,7 +63,7 @@ def export_pretrained(
         FileExistsError: The directory exists and `overwrite` is False, or it is no such model.
         FileNotFoundError: A file of the run is missing.
         ImportError: The format needs a package that is not installed.
-        TypeError: The model is none of this package, or has no tokenizer.
+        TypeError: The model is not one of this package, or has no tokenizer.
         ValueError: The format cannot hold the model: the message names the field of its config.
 
     Example:
@@ -108,7 +108,7 @@ def to_keras_hub(
 
     Raises:
         FileExistsError: The directory exists and `overwrite` is False, or it is no preset.
-        TypeError: The model is none of this package, or has no tokenizer.
+        TypeError: The model is not one of this package, or has no tokenizer.
         ValueError: keras-hub has no such model: the message names what it lacks.
 
     Example:

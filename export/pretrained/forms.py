@@ -86,7 +86,7 @@ def form_of(config: ModelConfig, forms: Sequence[ModelForm]) -> ModelForm:
     """Returns the form that a config has.
 
     Raises:
-        ValueError: It has none; the message says what the nearest one needs.
+        ValueError: It has none; the message says what the nearest form needs.
     """
     found = {form.name: list(form.misfits(config)) for form in forms}
     nearest = min(forms, key=lambda form: len(found[form.name]))

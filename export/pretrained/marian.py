@@ -61,7 +61,7 @@ _ALWAYS: dict[str, Any] = {
 
 
 def check(outgoing: Outgoing) -> None:
-    """Raises a ValueError that names what Marian has not."""
+    """Raises a ValueError that names options that Marian lacks."""
     config = outgoing.config
     check_has_two_stacks(config, "marian")
     outgoing.check_sentencepiece("marian")

@@ -1,4 +1,4 @@
-"""What is written as a model of another toolkit: ours, its tokenizers and a search's options."""
+"""The model to write for another toolkit, with its tokenizers and a search's options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A model on its way out.
+    """A model to be exported.
 
     Attributes:
         model: In float32.
@@ -29,7 +29,7 @@ class Outgoing:
     chat: ChatTemplate | None = None
 
     def check_sentencepiece(self, name: str) -> None:
-        """Raises a ValueError if a tokenizer is none of SentencePiece.
+        """Raises a ValueError if a tokenizer is not one of SentencePiece.
 
         Args:
             name: The format that needs it.

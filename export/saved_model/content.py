@@ -1,4 +1,4 @@
-"""What a SavedModel is written from, whatever the family of its model."""
+"""The contents of a SavedModel, for models of every family."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a user chooses of a version's content.
+    """The user's settings of a version's content.
 
     Args:
         kind: Kind of signatures.
@@ -70,7 +70,7 @@ class Content(Protocol):
             model: A model of the family.
             source: Its tokenizer; of two, that of the source side.
             target: Its tokenizer of the target side; `source` itself if there is one for both.
-            settings: What the user chose.
+            settings: The user's settings.
 
         Raises:
             TypeError: An option is unknown or of the wrong type.

@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 class Searches:
-    """What the functions of translators and of decoders alone, which have no source, share.
+    """The common functions of translators and of decoders alone, which have no source.
 
     All rows are int32 `(batch, length)`, without begin and end tokens and padded, as made by
     `id_rows.read_rows` or a tokenizer; the batch may be empty.

@@ -22,14 +22,14 @@ def check_settings(
     casing: str,
     overwrite: bool,
 ) -> None:
-    """Refuses settings that no model could be exported with.
+    """Raises an error for settings with which no model can be exported.
 
     Args:
         base: The base directory of all versions.
         version: Number of the version, at least 1.
         signatures: Kind of signatures, "text" or "ids".
         max_source_length: Most tokens of a source.
-        casing: What is done to texts in capitals: "auto", "keep" or "recase".
+        casing: How texts in capitals are treated: "auto", "keep" or "recase".
         overwrite: Whether the version may be replaced.
 
     Raises:

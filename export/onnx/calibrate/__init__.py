@@ -1,1 +1,1 @@
-"""Calibration: what texts show of a model's layers, and what quantisation loses on them."""
+"""Calibration of quantisation on texts: the inputs of a model's layers, and the loss."""

@@ -24,7 +24,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 
 
 class Calibration:
-    """What a float32 model did with texts.
+    """A float32 model's results on calibration texts.
 
     Args:
         model: The model.
@@ -58,7 +58,7 @@ class Calibration:
         return Int4Matrices(form, partial(self._quantize, form=form))
 
     def loss(self, manifest: Manifest, files: ArtefactFiles) -> Loss:
-        """Returns what an artefact of the model loses on the texts."""
+        """Returns the loss of an artefact of the model on the texts."""
         return measure_loss(self._config, manifest, files, self._rows, self._exact)
 
     def _quantize(self, lines: np.ndarray, form: Int4Form) -> Int4Blocks:

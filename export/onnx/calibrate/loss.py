@@ -1,4 +1,4 @@
-"""What quantisation loses on calibration texts."""
+"""The loss of quantisation on calibration texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class Loss:
     """A quantised model beside the float32 one.
 
     Attributes:
-        value: By how much the perplexity of tokens grows, as a share of float32's; of an encoder,
-            what the mean cosine of its vectors to float32's is below 1.
+        value: The relative growth of the perplexity of tokens over float32's; for an encoder, 1
+            minus the mean cosine of its vectors to float32's.
         text: The same as a sentence.
     """
 
@@ -62,7 +62,7 @@ def measure_loss(
         manifest: The artefact's contract.
         files: Its files.
         rows: The texts, from `text_rows`.
-        exact: What the float32 graphs answer.
+        exact: The float32 graphs' answers.
     """
     compare = Loss.of_vectors if isinstance(config, EncoderConfig) else Loss.of_tokens
     targets = (manifest.of_target(target) for target in manifest.targets)

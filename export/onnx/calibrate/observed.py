@@ -1,5 +1,5 @@
-"""The float32 graphs of a model over texts: what they answer, and the second moments of the inputs
-of each linear layer.
+"""The float32 graphs of a model over texts: their answers, and the second moments of the inputs of
+each linear layer.
 """
 
 from collections.abc import Iterator

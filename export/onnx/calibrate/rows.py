@@ -1,5 +1,5 @@
-"""Calibration texts as the graphs' inputs, one text at a time and so without padding, and what the
-graphs answer.
+"""Calibration texts as the graphs' inputs, one text at a time and so without padding, and the
+graphs' answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -76,7 +76,7 @@ def head_specs(config: EncoderConfig) -> Specs:
 def chain_specs(config: EncoderConfig) -> Specs:
     """Returns the inputs and outputs of the graph that finds a text's tags together.
 
-    Texts are padded behind their words; what is found there means nothing.
+    Texts are padded after their words; results at padding mean nothing.
     """
     shape = ("batch", "words", len(config.labels))
     inputs = [

@@ -110,7 +110,7 @@ FORMS: dict[type, tuple[ModelForm, ...]] = {
 
 
 def check(outgoing: Outgoing) -> None:
-    """Raises an error that names what CTranslate2 has not.
+    """Raises an error that names options that CTranslate2 lacks.
 
     Raises:
         ImportError: Its package is not installed.

@@ -56,7 +56,7 @@ def check_languages(outgoing: Outgoing) -> None:
 
 
 def save_languages_tokenizer(outgoing: Outgoing, directory: Path) -> None:
-    """Writes `sentencepiece.bpe.model`, what stands beside it, and for M2M100 `vocab.json`."""
+    """Writes `sentencepiece.bpe.model`, the files beside it, and for M2M100 `vocab.json`."""
     pieces, marks = pieces_of(outgoing), outgoing.config.marks
     write_bytes(directory / "sentencepiece.bpe.model", their_model(outgoing, pieces))
     added = _added(pieces, marks)

@@ -65,7 +65,7 @@ def described_tokens(ids: Mapping[str, int], *, special: bool) -> dict[str, dict
 
 
 def check_json_tokenizer(outgoing: Outgoing, name: str) -> None:
-    """Raises a ValueError if the vocabulary is none of a `tokenizer.json`.
+    """Raises a ValueError if the vocabulary is not that of a `tokenizer.json`.
 
     Args:
         outgoing: The model.
@@ -85,7 +85,7 @@ def save_json_tokenizer(
     padding_side: str | None = None,
     **further: int | None,
 ) -> None:
-    """Writes a `tokenizer.json` and what stands beside it.
+    """Writes a `tokenizer.json` and the files beside it.
 
     Args:
         tokenizer: The tokenizer.

@@ -42,7 +42,7 @@ ARCHITECTURES = (*_TRANSLATORS, *_ENCODERS, *_DECODERS)
 
 
 def check(outgoing: Outgoing) -> None:
-    """Raises a ValueError that names what no architecture has.
+    """Raises a ValueError that names options that no architecture has.
 
     Raises:
         ImportError: The package that writes weights is not installed.
@@ -81,7 +81,7 @@ def architecture_of(outgoing: Outgoing) -> Architecture:
     """Returns the architecture that holds a model.
 
     Raises:
-        ValueError: None does; the message says what the nearest one needs.
+        ValueError: None does; the message says what the nearest architecture needs.
     """
     families = {"encoder": _ENCODERS, "decoder": _DECODERS}
     known: Any = families.get(outgoing.config.to_dict().get("family", ""), _TRANSLATORS)

@@ -40,7 +40,7 @@ def check_fairseq_ids(outgoing: Outgoing, name: str) -> None:
 
 
 def save_fairseq_tokenizer(outgoing: Outgoing, directory: Path) -> None:
-    """Writes `sentencepiece.bpe.model` and what stands beside it."""
+    """Writes `sentencepiece.bpe.model` and the files beside it."""
     write_bytes(directory / FAIRSEQ_MODEL, their_model(outgoing, pieces_of(outgoing)))
     names = ("bos_token", "pad_token", "eos_token", "unk_token")
     described: dict[str, Any] = {

@@ -29,7 +29,7 @@ from keras_transformer.pretrained.tensor_files import Array
 
 
 def check(outgoing: Outgoing) -> None:
-    """Raises a ValueError that names what no family has."""
+    """Raises a ValueError that names options that no family has."""
     architecture_of(outgoing).check(outgoing)
 
 

@@ -39,7 +39,7 @@ class EncoderIdSignatures:
 
     @property
     def functions(self) -> dict[str, Callable[..., Outputs]]:
-        """What each signature computes of rows of ids, or of pairs of these."""
+        """The function of each signature on rows of ids, or on pairs of these."""
         answers = self._answers
 
         def of_text(answer: Callable[[Read], Outputs]) -> Callable[[Tensor], Outputs]:

@@ -1,1 +1,1 @@
-"""What is done to texts in the graph of a SavedModel that searches."""
+"""Treatment of texts in the graph of a SavedModel that searches."""

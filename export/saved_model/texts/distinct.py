@@ -58,7 +58,7 @@ def filled_up(search: SearchAgain, batch: Tensor, options: SearchOptions) -> Tex
     Args:
         search: Searches; at first with `as_many_as_kept`.
         batch: Number of sources.
-        options: What is asked for.
+        options: The options of the search.
 
     Returns:
         The texts and hypotheses of each source. There is no bound by memory.

@@ -33,7 +33,7 @@ HOLDS: dict[type, set[str]] = {
 def by_distance(
     graph: GraphBuilder, attention: MultiHeadAttention, query: str, key: str, ids: str | None
 ) -> tuple[str, str | None]:
-    """Returns queries for the keys, and what distances and segments add to scores, before any cap.
+    """Returns queries for the keys, and the scores of distances and segments, before any cap.
 
     Args:
         graph: The graph.

@@ -120,7 +120,7 @@ def prefill_attention(
 
 
 def _behind(graph: GraphBuilder, part: str, buffer: str) -> str:
-    """Returns new values behind those that a cache holds before the first place."""
+    """Returns the values that a cache holds before the first place, then the new ones."""
     first = first_place(graph)
     if not isinstance(first, str):
         return part

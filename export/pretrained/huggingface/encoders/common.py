@@ -1,4 +1,4 @@
-"""What the ways out of all encoders share: heads, labels, tokenizers, and what each can choose."""
+"""The common part of the exports of encoders: heads, labels, tokenizers, and their choices."""
 
 from collections.abc import Sequence
 from pathlib import Path

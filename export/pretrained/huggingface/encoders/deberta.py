@@ -1,5 +1,5 @@
-"""The way out of DeBERTas, as long as the run they were imported to keeps what their vectors of
-distances are made of.
+"""The export of DeBERTas, while the run they were imported to keeps the table from which their
+vectors of distances are computed.
 """
 
 from functools import partial

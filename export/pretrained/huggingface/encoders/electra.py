@@ -1,4 +1,4 @@
-"""The way out of ELECTRAs: generators, classifiers, taggers, and bodies alone."""
+"""The export of ELECTRAs: generators, classifiers, taggers, and bodies alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The way out of ModernBERTs."""
+"""The export of ModernBERTs."""
 
 from dataclasses import replace
 from typing import Any

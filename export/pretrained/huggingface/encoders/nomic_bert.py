@@ -1,4 +1,4 @@
-"""The way out of Nomic-BERTs."""
+"""The export of Nomic-BERTs."""
 
 from typing import Any
 
