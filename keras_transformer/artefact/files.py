@@ -34,8 +34,8 @@ class ArtefactFiles(os.PathLike[str]):
     Args:
         directory: The artefact.
         map_weights: Map the weights' file instead of reading it into memory. Processes then share
-            its pages, but whoever writes to the file changes the weights, and whoever cuts it short
-            ends the process with SIGBUS.
+            its pages, but a change to the file changes the weights, and truncating it ends the
+            process with SIGBUS.
 
     Attributes:
         directory: The artefact.

@@ -32,8 +32,8 @@ class OnnxEncoder(OpenedArtefact[OnnxEncoderEngine], TextUnderstanding):
             options; the CPU if None.
         target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
             fastest here if None.
-        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
-            writes to the file changes the answers.
+        mmap: Map the file of weights instead of reading it, so that processes share its memory; a
+            change to the file then changes the answers.
 
     Attributes:
         manifest: The artefact's contract.

@@ -39,8 +39,8 @@ class OnnxGenerator(OpenedArtefact[OnnxGenerationEngine], TextGenerator):
         adapters: For each name the file of a low-rank adapter (`save_lora_weights`) that prompts
             may have beside the model's weights (`adapted`); for artefacts exported with
             `adapters=True`. None for none.
-        mmap: Map the file of weights instead of reading it: processes share its memory, and whoever
-            writes to the file changes the answers.
+        mmap: Map the file of weights instead of reading it, so that processes share its memory; a
+            change to the file then changes the answers.
 
     Attributes:
         manifest: The artefact's contract.

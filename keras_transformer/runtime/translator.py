@@ -55,8 +55,8 @@ class OnnxTranslator(OpenedArtefact[Engine], TextTranslator):
             than the CPU need an artefact exported with target="portable".
         target: Which of the artefact's graphs to run, "native" or "onnxruntime"; those that are
             fastest here if None.
-        mmap: Map the file of weights instead of reading it: processes share its memory. Whoever
-            writes to it then changes the answers, and whoever cuts it short ends the process.
+        mmap: Map the file of weights instead of reading it, so that processes share its memory. A
+            change to the file then changes the answers, and truncating it ends the process.
 
     Attributes:
         manifest: The artefact's contract.

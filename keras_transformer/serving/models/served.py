@@ -66,7 +66,7 @@ class Languages(NamedTuple):
 
     Attributes:
         codes: The code of each; none if there is nothing to choose.
-        source: Whether the model is told the text's language, too.
+        source: Whether requests may also choose the text's language.
         source_language: The text's language if a request names none; None if it must name one.
         target_language: The language to translate into if a request names none; None if it must.
     """
