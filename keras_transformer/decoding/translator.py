@@ -37,7 +37,7 @@ from keras_transformer.tensors import Tensor
 from keras_transformer.text.letterless import Letterless
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.training_text import TrainingText
-from keras_transformer.translation.engine import Alignment
+from keras_transformer.translation.engine import Alignment, Attention
 from keras_transformer.translation.text_ids import SourceIds, TextIds
 from keras_transformer.translation.translator import TextTranslator
 
@@ -209,6 +209,10 @@ class KerasEngine(SearchingEngine):
         """As `TranslationEngine.align`."""
         self.limits.check_pairs(sources, targets)
         return self._teacher_forcing.align(sources, targets)
+
+    def attend(self, sources: IdRows, targets: IdRows) -> list[Attention]:
+        """As `TranslationEngine.attend`."""
+        return [one.attention for one in self.align(sources, targets)]
 
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `TranslationEngine.encoder_states`."""

@@ -17,7 +17,7 @@ from keras_transformer.search.model_limits import ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
-from keras_transformer.translation.engine import Alignment
+from keras_transformer.translation.engine import Alignment, Attention
 
 Pair = tuple[Sequence[int], Sequence[int]]
 
@@ -80,17 +80,38 @@ class Engine(DecoderEngine):
                 vocabulary.
             RuntimeError: The engine is closed.
         """
+        rows = self._forced(sources, targets, ("log_probabilities", "attention"))
+        return [Alignment(*row) for row in rows]
+
+    def attend(self, sources: IdRows, targets: IdRows) -> list[Attention]:
+        """As `TranslationEngine.attend`: without the logits, which take most of the time.
+
+        Raises:
+            ValueError: As for `align`.
+            RuntimeError: The engine is closed.
+        """
+        return [attention for (attention,) in self._forced(sources, targets, ("attention",))]
+
+    def _forced(
+        self, sources: IdRows, targets: IdRows, outputs: Sequence[str]
+    ) -> list[tuple[npt.NDArray[np.float32], ...]]:
+        """Returns outputs of the scorer for each pair, without its padding."""
         self.limits.check_pairs(sources, targets)
         opened = self._graphs.open("encoder", "scorer")
         lengths = [max(2, len(s) + 1, len(t) + 1) for s, t in zip(sources, targets, strict=True)]
-        found: dict[int, Alignment] = {}
+        found: dict[int, tuple[npt.NDArray[np.float32], ...]] = {}
         for places in plan_batches(lengths, batch_tokens=self._batch_tokens):
             pairs = [(sources[place], targets[place]) for place in places]
-            found.update(zip(places, self._align_batch(opened, pairs), strict=True))
+            for place, *rows in zip(places, *self._run_scorer(opened, pairs, outputs), strict=True):
+                # The axes of an output are those of the target and, with attention, the source.
+                sides = len(targets[place]) + 1, len(sources[place]) + 1
+                found[place] = tuple(row[tuple(map(slice, sides[: row.ndim]))] for row in rows)
         return [found[place] for place in range(len(lengths))]
 
-    def _align_batch(self, opened: Sessions, pairs: Sequence[Pair]) -> Iterator[Alignment]:
-        """Yields the alignment of each pair: one pass over all, teacher forcing."""
+    def _run_scorer(
+        self, opened: Sessions, pairs: Sequence[Pair], outputs: Sequence[str]
+    ) -> list[npt.NDArray[np.float32]]:
+        """Runs one pass over all tokens of the pairs, teacher forcing."""
         ids = self.manifest.special_ids
         mask, cross = self._graphs.keys_values(opened["encoder"], [source for source, _ in pairs])
         labels = pad_sources([target for _, target in pairs], pad_id=ids.pad, ends=[ids.eos])
@@ -103,14 +124,7 @@ class Engine(DecoderEngine):
             size = shortlist.target_vocab_size
             inputs[WEIGHTS] = batch_shortlist(opened, listed, size).weights
             inputs.update({"labels": listed.labels(labels), PLACES: listed.places})
-        log_probabilities, attention = opened["scorer"].run(
-            ["log_probabilities", "attention"], inputs
-        )
-        for row, (source, target) in enumerate(pairs):
-            length = len(target) + 1
-            yield Alignment(
-                log_probabilities[row, :length], attention[row, :length, : len(source) + 1]
-            )
+        return opened["scorer"].outputs(outputs, inputs)
 
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """As `TranslationEngine.encoder_states`.

@@ -105,6 +105,10 @@ class TranslationEngine(Protocol):
         """
         ...
 
+    def attend(self, sources: IdRows, targets: IdRows) -> list[Attention]:
+        """Returns the attention of each given translation to its source alone; see `align`."""
+        ...
+
     def encoder_states(self, sources: IdRows) -> list[npt.NDArray[np.float32]]:
         """Returns the encoder's states of each source: float32 `(source_length, model_dim)`.
 

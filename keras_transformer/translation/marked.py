@@ -11,7 +11,7 @@ from keras_transformer.search.model_limits import IdRows, ModelLimits
 from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.stops import Stops
-from keras_transformer.translation.engine import Alignment, TranslationEngine
+from keras_transformer.translation.engine import Alignment, Attention, TranslationEngine
 
 
 def without_languages(options: SearchOptions) -> SearchOptions:
@@ -106,6 +106,14 @@ class MarkedEngine:
         found = self._engine.align(self._marked(sources), targets)
         return [
             dataclasses.replace(one, attention=one.attention[:, len(begins.source) :])
+            for one, begins in zip(found, self._of(sources), strict=True)
+        ]
+
+    def attend(self, sources: IdRows, targets: IdRows) -> list[Attention]:
+        """As `TranslationEngine.attend`, to the rows without their marks."""
+        found = self._engine.attend(self._marked(sources), targets)
+        return [
+            one[:, len(begins.source) :]
             for one, begins in zip(found, self._of(sources), strict=True)
         ]
 

@@ -193,8 +193,8 @@ def attentions_of(
     places = [place for place, found in enumerate(results) for _ in found]
     marked = MarkedEngine(engine, [begins[place] for place in places])
     targets = [one.ids for found in results for one in found]
-    alignments = iter(marked.align([sources[place] for place in places], targets))
-    return [[next(alignments).attention for _ in found] for found in results]
+    attentions = iter(marked.attend([sources[place] for place in places], targets))
+    return [[next(attentions) for _ in found] for found in results]
 
 
 def known_texts(

@@ -10,7 +10,9 @@ import pytest
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.export import Manifest
+from keras_transformer.runtime.onnx_graphs import graphs
 from keras_transformer.runtime.onnx_graphs.decoder_steps import DecoderSteps
+from keras_transformer.runtime.onnx_graphs.sessions import open_session
 from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.options import SearchOptions
 
@@ -207,6 +209,15 @@ def test_alignments_sum_to_keras_s_scores(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
+def test_attention_alone_is_that_of_the_alignments(
+    engine: Engine, sources: list[list[int]]
+) -> None:
+    targets = sources[::-1]
+    found = zip(engine.attend(sources, targets), engine.align(sources, targets), strict=True)
+    for attention, alignment in found:
+        np.testing.assert_array_equal(attention, alignment.attention)
+
+
 def test_each_source_needs_its_target(engine: Engine) -> None:
     with pytest.raises(ValueError, match="got 1 targets for 2 sources"):
         engine.align([[5], [6]], [[7]])
@@ -216,27 +227,41 @@ def test_each_source_needs_its_target(engine: Engine) -> None:
 # Opening and closing.
 
 
-def test_a_graph_is_opened_when_it_is_needed_first(exported: Any, manifest: Manifest) -> None:
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of graphs, as they are opened."""
+    names: list[str] = []
+
+    def open_noted(manifest: Manifest, files: ArtefactFiles, name: str, *more: Any) -> Any:
+        names.append(name)
+        return open_session(manifest, files, name, *more)
+
+    monkeypatch.setattr(graphs, "open_session", open_noted)
+    return names
+
+
+def test_a_graph_is_opened_when_it_is_needed_first(
+    exported: Any, manifest: Manifest, opened: list[str]
+) -> None:
     engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
-    opened = [set(engine._graphs._sessions)]
+    counts = [len(opened)]
     engine.search([[5]], SearchOptions(max_length=2), with_scores=False)
-    opened.append(set(engine._graphs._sessions))
+    assert opened == ["encoder", "greedy"]
     engine.search([[5]], SearchOptions(max_length=2))
-    opened.append(set(engine._graphs._sessions))
+    counts.append(len(opened))
     engine.align([[5]], [[6]])
-    opened.append(set(engine._graphs._sessions))
-    assert [len(names) for names in opened] == [1, 2, 3, 4]
-    assert opened[1] == {"encoder", "greedy"}
+    assert [*counts, len(set(opened)), len(opened)] == [1, 3, 4, 4]
 
 
 def test_the_graph_with_logits_is_opened_when_a_constraint_needs_them(
-    exported: Any, manifest: Manifest
+    exported: Any, manifest: Manifest, opened: list[str]
 ) -> None:
     for options in ({"forced_tokens": ((2, 7),)}, {"repetition_penalty": 1.5}):
         engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
         chosen = SearchOptions(max_length=9, **options)
         bare = engine.search([[5, 6], [7]], chosen, with_scores=False)
-        assert set(engine._graphs._sessions) == {"encoder", "greedy", "greedy_scores"}
+        assert set(opened) == {"encoder", "greedy", "greedy_scores"}
+        opened.clear()
         assert ids_of(bare) == ids_of(engine.search([[5, 6], [7]], chosen))
 
 
@@ -257,15 +282,18 @@ def test_a_closed_engine_refuses_everything(exported: Any, manifest: Manifest) -
             call()
 
 
-def test_a_stream_that_runs_finishes_after_closing(exported: Any, manifest: Manifest) -> None:
+def test_a_stream_that_runs_finishes_after_closing(
+    exported: Any, manifest: Manifest, opened: list[str]
+) -> None:
     engine = Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None)
     # The forced token needs a graph that is not open yet.
     options = SearchOptions(min_length=9, max_length=20, forced_tokens=((4, 7),))
     wanted = list(
         Engine(manifest, ArtefactFiles(exported.path), 1, 8192, None).stream([5, 6, 7], options)
     )
+    opened.clear()
     stream = engine.stream([5, 6, 7], options)
     found = [next(stream)]
-    assert set(engine._graphs._sessions) == {"encoder", "greedy"}
+    before = set(opened)
     engine.close()
-    assert [*found, *stream] == wanted
+    assert [*found, *stream] == wanted and before < set(opened)

@@ -43,6 +43,9 @@ class Recorder:
             for _, target in zip(sources, targets, strict=True)
         ]
 
+    def attend(self, sources: Any, targets: Any) -> Any:
+        return [one.attention for one in self.align(sources, targets)]
+
     def encoder_states(self, sources: Any) -> Any:
         return sources
 
@@ -57,7 +60,9 @@ def test_an_engine_of_one_pair_of_languages_adds_the_marks() -> None:
     assert list(engine.stream([7], options, [5])) == [("stream", [20, 7], [21, 5])]
     assert engine.encoder_states([[7]]) == [[20, 7]]
     [alignment] = engine.align([[7]], [[21, 8]])
-    np.testing.assert_array_equal(alignment.attention, [[1, 2], [4, 5]])
+    [attention] = engine.attend([[7]], [[21, 8]])
+    for one in (alignment.attention, attention):
+        np.testing.assert_array_equal(one, [[1, 2], [4, 5]])
 
 
 def test_nothing_is_streamed_before_a_search_that_is_certain_of_nothing_is_over() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from onnxruntime import RunOptions
 
 from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.graph_names import SHORTLIST
@@ -82,8 +81,6 @@ class Graphs:
         self._sessions: Sessions | None = Sessions(manifest, files, threads, providers)
         outputs = manifest.graphs["encoder"].outputs if "encoder" in manifest.graphs else ()
         self._cross = [spec.name for spec in outputs if spec.name != _STATES]
-        self._without_others = RunOptions()
-        self._without_others.only_execute_path_to_fetches = True
 
     def open(self, *names: str) -> Sessions:
         """Opens graphs; a caller that holds them may use them, and open others, even after `close`.
@@ -115,7 +112,7 @@ class Graphs:
             values by their names.
         """
         source_ids = self._pad(sources)
-        cross = encoder.run(self._cross, {"source_ids": source_ids}, self._without_others)
+        cross = encoder.outputs(self._cross, {"source_ids": source_ids})
         mask = (source_ids != self._manifest.special_ids.pad).astype(np.int32)
         return mask, dict(zip(self._cross, cross, strict=True))
 

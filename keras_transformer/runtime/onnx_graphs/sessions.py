@@ -1,10 +1,11 @@
 """onnxruntime's sessions of an artefact's graphs, whose threads do not hinder each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnxruntime import InferenceSession, IOBinding, OrtValue, SessionOptions
+import numpy.typing as npt
+from onnxruntime import InferenceSession, IOBinding, OrtValue, RunOptions, SessionOptions
 
 from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.artefact.files import ArtefactFiles
@@ -61,6 +62,12 @@ class Session(InferenceSession):
             return super().run(*arguments)
         with turn.run():
             return super().run(*arguments)
+
+    def outputs(self, names: Sequence[str], inputs: Mapping[str, Any]) -> list[npt.NDArray]:
+        """Returns some outputs, for which it computes nothing that only the others need."""
+        options = RunOptions()
+        options.only_execute_path_to_fetches = True
+        return self.run(list(names), inputs, options)
 
     def run_with_iobinding(self, binding: IOBinding, *options: Any) -> None:
         """Does as `run`, with memory that is bound."""
