@@ -216,4 +216,8 @@ def _translate_all(
         for start in range(0, len(rest), _BLOCK):
             block = rest[start : start + _BLOCK]
             found = yield Block(block, profile)
-            results.add(zip([(profile, text) for text in block], found, strict=True))
+            kept = [
+                one if one.text.strip() else Translation(text, is_doubtful=True)
+                for text, one in zip(block, found, strict=True)
+            ]
+            results.add(zip([(profile, text) for text in block], kept, strict=True))

@@ -17,7 +17,8 @@ class Translation(NamedTuple):
 
     Attributes:
         text: The translation.
-        is_doubtful: Whether it should be looked at: confidence in it is low, or it lacks spans.
+        is_doubtful: Whether it should be looked at: confidence in it is low, it lacks spans, or the
+            model had no translation, so that it is the text itself.
         is_known: Whether somebody has translated it before.
         hint: What a comment tells of it, such as the translation of a similar text.
     """

@@ -89,3 +89,20 @@ def test_what_is_no_such_file_is_refused_or_has_no_text(
 def test_what_is_no_text_is_refused(name: str, translated) -> None:
     with pytest.raises(ValueError, match=r"it has a character of no text \(NUL\)"):
         translated(name, "Hello\nWorld\n".encode("utf-16-le"))
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.md", "a.srt"])
+def test_a_text_without_a_translation_stays_and_is_told(translated, name: str) -> None:
+    content = {
+        "a.json": '{"a": "Open", "b": "Close"}',
+        "a.md": "Open\n\nClose\n",
+        "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nOpen\n\n"
+        "2\n00:00:03,000 --> 00:00:04,000\nClose\n",
+    }[name]
+    found = translated(
+        name,
+        content,
+        lambda texts, _: [Translation(" " if one == "Open" else "ZU") for one in texts],
+    )
+    assert found.data.decode() == content.replace("Close", "ZU")
+    assert [doubt.text for doubt in found.doubts] == ["Open"]

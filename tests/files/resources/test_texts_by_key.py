@@ -41,7 +41,6 @@ def test_texts_are_written_as_they_were(name, source, written, translated) -> No
         ("a #b", '"a #b"'),
         ("- a", '"- a"'),
         ("a, b", '"a, b"'),
-        ("", '""'),
         ("a\nb", '"a\\nb"'),
     ],
 )
