@@ -29,7 +29,7 @@ class ClassScores:
 
     Attributes:
         accuracy: Share of texts that were given their label, or exactly their labels.
-        macro_f1: Mean of the labels' F1.
+        macro_f1: Mean of the F1 of the labels that a text has or was given, as scikit-learn's.
         labels: The scores of each label.
     """
 
@@ -66,9 +66,10 @@ def class_scores(
                 )
     both = [({*one}, {*other}) for one, other in zip(found, right, strict=True)]
     scores = {label: _scores_of(label, both) for label in labels}
+    occurring = set().union(*(found | right for found, right in both))
     return ClassScores(
         accuracy=sum(one == other for one, other in both) / len(right),
-        macro_f1=sum(one.f1 for one in scores.values()) / len(scores),
+        macro_f1=sum(scores[label].f1 for label in occurring) / max(1, len(occurring)),
         labels=scores,
     )
 
