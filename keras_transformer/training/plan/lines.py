@@ -40,7 +40,8 @@ def plan_lines(
         f"rate rises to {plan.learning_rate:g} over {min(plan.warmup_steps, pace.total):,}"
     )
     rounds = -(-pace.total // pace.round)
-    mean = f"the mean of the newest {plan.average_checkpoints}"
+    count = plan.average_checkpoints
+    mean = "the newest one" if count == 1 else f"the mean of the newest {count}"
     final = {"average": mean, "best": "the best one", "auto": f"{mean} or the best one"}
     yield (
         f"plan: a checkpoint of {state_bytes / 1e6:,.0f} MB every {pace.round:,} updates, "

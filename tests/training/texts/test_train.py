@@ -37,6 +37,12 @@ def test_a_resumed_run_is_the_unbroken_one(start, tmp_path: Path) -> None:
         start("masked-lm", "broken", resume=True, text_options=TextOptions(masking="spans"))
 
 
+def test_a_preset_of_another_family_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="preset must be one of bert-tiny, .* got 'tiny'"):
+        train_texts("classify", LABELLED, tmp_path / "labels", preset="tiny")
+    assert not (tmp_path / "labels").exists()
+
+
 def test_runs_of_each_family_are_loaded(runs: dict[str, Path]) -> None:
     bert, tokenizer, same = load_run(runs["masked-lm"])
     gpt, plain, _ = load_run(runs["causal-lm"])
