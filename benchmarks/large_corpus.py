@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from driver import write_json
 
-COMMAND = [sys.executable, "-m", "keras_transformer.cli"]
+COMMAND = [sys.executable, "-m", "keras_transformer"]
 SMALL_PAIRS = 50_000
 VALID_PAIRS = 2_000
 WORDS = 20_000

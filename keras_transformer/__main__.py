@@ -1,4 +1,4 @@
-"""`python -m keras_transformer.cli`: the command line without its script on the path."""
+"""`python -m keras_transformer`: the command line without its script on the path."""
 
 import sys
 

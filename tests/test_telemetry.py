@@ -45,7 +45,7 @@ def test_a_translator_writes_nothing_to_the_home(exported: Any, tmp_path: Path) 
 
 
 def test_the_command_writes_nothing_to_the_home(exported: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "keras_transformer.cli", "translate", str(exported.path)]
+    command = [sys.executable, "-m", "keras_transformer", "translate", str(exported.path)]
     subprocess.run(
         command, env=environment(tmp_path), check=True, input=b"Hello.\n", stdout=subprocess.DEVNULL
     )

@@ -102,7 +102,7 @@ class Server:
 def our_server(artefact: Path, *more: str) -> Server:
     """Starts `keras-transformer serve` with its defaults, or with more options."""
     options = ["--model-name", MODEL_NAME, "--port", "0", *more]
-    return Server("ours", ["-m", "keras_transformer.cli", "serve", str(artefact), *options])
+    return Server("ours", ["-m", "keras_transformer", "serve", str(artefact), *options])
 
 
 def plain_server(artefact: Path) -> Server:

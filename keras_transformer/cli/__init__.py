@@ -76,6 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_overview(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
+    if arguments[0] == "help":
+        return main([*arguments[1:2], "--help"])
     if arguments[0] == "--version":
         print(f"keras-transformer {__version__}")
         return 0

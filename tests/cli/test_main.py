@@ -33,6 +33,12 @@ def test_help_lists_every_command(run_cli, flag: str) -> None:
     assert all(f"\n  {command}" in result.out for command in cli.COMMANDS)
 
 
+def test_help_of_a_command_is_its_flag(run_cli) -> None:
+    assert run_cli("help") == run_cli("--help")
+    assert run_cli("help", "embed") == run_cli("embed", "--help")
+    assert run_cli("help", "trian").code == 2
+
+
 def test_version(run_cli) -> None:
     assert run_cli("--version").out == f"keras-transformer {cli.__version__}\n"
 
@@ -111,7 +117,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_closed_output_is_refused_before_any_work(tmp_path, closed: str) -> None:
     redirections = " ".join(f"{descriptor}>&-" for descriptor in closed.split())
     done = subprocess.run(
-        ["sh", "-c", f'"$0" -m keras_transformer.cli translate {tmp_path} {redirections}']
+        ["sh", "-c", f'"$0" -m keras_transformer translate {tmp_path} {redirections}']
         + [sys.executable],
         capture_output=True,
         text=True,
@@ -125,7 +131,7 @@ def test_closed_output_is_refused_before_any_work(tmp_path, closed: str) -> None
 def test_without_jsonargparse_the_extra_is_named(tmp_path) -> None:
     blocked = tmp_path / "jsonargparse.py"
     blocked.write_text("raise ModuleNotFoundError('blocked', name='jsonargparse')\n")
-    command = ["-m", "keras_transformer.cli", "translate", "exported"]
+    command = ["-m", "keras_transformer", "translate", "exported"]
     done = python(*command, fails=True, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert 'pip install "keras-seq2seq-transformer[cli]"' in done.stderr

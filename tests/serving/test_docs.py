@@ -56,7 +56,7 @@ def serving(command: str) -> Iterator[str]:
     arguments = shlex.split(re.sub(r"port \d+", "port 0", command))[1:]
     if "--port" not in arguments:
         arguments += ["--port", "0"]
-    run = [sys.executable, "-m", "keras_transformer.cli", *arguments]
+    run = [sys.executable, "-m", "keras_transformer", *arguments]
     with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""

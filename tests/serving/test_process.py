@@ -34,7 +34,7 @@ def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
 ) -> None:
     if signal.getsignal(number) == signal.SIG_IGN:
         pytest.skip("the tests were started with this signal ignored, as by nohup")
-    module = ["-m", "keras_transformer.cli"]
+    module = ["-m", "keras_transformer"]
     command = [sys.executable, *module, "serve", str(exported.path), "--port", "0", *flags]
     log = tmp_path / "log"
     with (
@@ -64,7 +64,7 @@ def test_a_process_serves_and_ends_well_and_its_log_holds_no_text(
 def test_half_sent_requests_give_way_where_few_files_may_be_open(
     exported: Any, tmp_path: Path
 ) -> None:
-    serve = f"exec {sys.executable} -m keras_transformer.cli serve {exported.path} --port 0"
+    serve = f"exec {sys.executable} -m keras_transformer serve {exported.path} --port 0"
     command = ["bash", "-c", f"ulimit -n 64; {serve} --model-name demo"]
     with (
         (tmp_path / "log").open("w") as log,
@@ -121,7 +121,7 @@ def serving_without_a_log(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Runs a slow server whose log has this trouble; gives its process and its address."""
     log = {"its disk is full": "2> /dev/full", "it is closed": "2>&-"}.get(trouble, "")
-    serve = f"exec {sys.executable} -m keras_transformer.cli serve {directory} --model-name demo"
+    serve = f"exec {sys.executable} -m keras_transformer serve {directory} --model-name demo"
     options = "--port 0 --poll-seconds 0.1 --max-length 300 --min-length 299"
     command = ["bash", "-c", f"{serve} {options} {log}"]
     pipe = subprocess.PIPE

@@ -221,8 +221,8 @@ class Completions:
         for number, prompt in enumerate(prompts):
             if self._longest is not None and len(prompt) - 1 > self._longest:
                 raise refusal(
-                    f"prompt {number} has {len(prompt) - 1} tokens behind its first, more than the "
-                    f"limit of {self._longest}: shorten it.",
+                    f"prompt {number} has {len(prompt) - 1} tokens after its first one, more than "
+                    f"the limit of {self._longest}: shorten it.",
                     param,
                 )
         return list(prompts)

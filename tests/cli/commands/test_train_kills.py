@@ -36,7 +36,7 @@ def arguments(tmp_path: Path) -> list[str]:
 
 
 def start(arguments: list[str], output: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "keras_transformer.cli", *arguments, "--output", str(output)]
+    command = [sys.executable, "-m", "keras_transformer", *arguments, "--output", str(output)]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment

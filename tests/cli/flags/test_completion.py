@@ -54,7 +54,7 @@ def test_every_command_offers_its_flags(command: str) -> None:
 def program(tmp_path: Path) -> Path:
     """The command, in a directory of its own."""
     path = tmp_path / "keras-transformer"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m keras_transformer.cli "$@"\n')
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m keras_transformer "$@"\n')
     path.chmod(0o755)
     return path
 

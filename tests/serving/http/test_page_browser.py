@@ -24,7 +24,7 @@ def address(exported: Any) -> Iterator[str]:
     options = ["--model-name", "small <model>", "--port", "0", "--max-source-length", "40"]
     for name, value in SEARCH.items():
         options += [f"--{name.replace('_', '-')}", str(value)]
-    command = [sys.executable, "-m", "keras_transformer.cli", "serve", str(exported.path)]
+    command = [sys.executable, "-m", "keras_transformer", "serve", str(exported.path)]
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         found = re.search(r"http://[\d.]+:\d+", line)

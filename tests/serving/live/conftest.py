@@ -132,7 +132,7 @@ def spawn_server(spawn: Callable[..., Live]) -> Callable[..., Live]:
     """`spawn_server(directory, *flags)`: `keras-transformer serve`, its model called demo."""
 
     def start(directory: Path, *flags: object) -> Live:
-        command = ("-m", "keras_transformer.cli", "serve", directory, "--model-name", "demo")
+        command = ("-m", "keras_transformer", "serve", directory, "--model-name", "demo")
         return spawn(*command, "--port", 0, *flags)
 
     return start

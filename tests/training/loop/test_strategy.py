@@ -162,7 +162,7 @@ class Cluster:
     ) -> subprocess.Popen:
         cluster = {"worker": addresses}
         config = {"cluster": cluster, "task": {"type": "worker", "index": worker}}
-        command = [sys.executable, "-m", "keras_transformer.cli", "train", *ARGUMENTS, *LONGER]
+        command = [sys.executable, "-m", "keras_transformer", "train", *ARGUMENTS, *LONGER]
         with errors.open("wb") as file:
             return subprocess.Popen(
                 [*command, "--output", output, "--strategy", "multi-worker", "--resume"],

@@ -24,12 +24,12 @@ class GrammarOptions:
     """The grammar of each whole text, without its prompt.
 
     Args:
-        json_schema: File with a JSON schema that the text fulfils.
+        json_schema: JSON schema that the text fulfils, or a file of it.
         regex: Regular expression that the text matches from beginning to end.
         choices: File of texts, one a line; the text is one of them.
     """
 
-    json_schema: Path | None = None
+    json_schema: str | None = None
     regex: str | None = None
     choices: Path | None = None
 
@@ -41,7 +41,9 @@ class GrammarOptions:
         """
         found: dict[str, Any] = {"regex": self.regex}
         if self.json_schema is not None:
-            found["json_schema"] = self.json_schema.read_text("utf-8")
+            is_schema = self.json_schema.lstrip().startswith("{")
+            schema = self.json_schema if is_schema else Path(self.json_schema).read_text("utf-8")
+            found["json_schema"] = schema
         if self.choices is not None:
             found["choices"] = self.choices.read_text("utf-8").splitlines()
         return found

@@ -82,14 +82,15 @@ def test_a_grammar_reaches_the_generator(run_cli, generator, tmp_path) -> None:
     schema, choices = tmp_path / "schema.json", tmp_path / "choices.txt"
     schema.write_text('{"type": "object"}', "utf-8")
     choices.write_text("yes\nno\n", "utf-8")
-    for flag, file in (("--json-schema", schema), ("--choices", choices), ("--regex", "a+")):
-        result = run_cli("generate", "model", flag, file, stdin=b"a\n")
+    given = [("--json-schema", schema), ("--json-schema", schema.read_text())]
+    for flag, value in (*given, ("--choices", choices), ("--regex", "a+")):
+        result = run_cli("generate", "model", flag, value, stdin=b"a\n")
         assert result.code == 0
         assert "line 1 of the input ended before it fulfilled" in result.err
     asked = [{name: one[name] for name in GRAMMARS} for one in generator.options]
     none = dict.fromkeys(GRAMMARS)
     assert asked == [
-        {**none, "json_schema": '{"type": "object"}'},
+        *[{**none, "json_schema": '{"type": "object"}'}] * 2,
         {**none, "choices": ("yes", "no")},
         {**none, "regex": "a+"},
     ]
