@@ -8,9 +8,9 @@ namespace keras_transformer {
 constexpr int kOperatorsVersion = 1;
 
 // Raised by whatever an earlier library of the same version would not read: a new operator, or one
-// more input, attribute or type of weights of an operator. A library reads all graphs of its
+// more input, attribute, shape or type of weights of an operator. A library reads all graphs of its
 // version up to its own revision; of later graphs an artefact's reader keeps away by this number,
 // where onnxruntime would only say that it does not know an operator.
-constexpr int kOperatorsRevision = 6;
+constexpr int kOperatorsRevision = 7;
 
 }  // namespace keras_transformer

@@ -110,7 +110,7 @@ def test_a_lookup_gives_rounded_rows(
 ) -> None:
     table = draw(seed, count, width)
     ids = np.random.default_rng(seed).integers(0, count, (batch, 3)).astype(np.int32)
-    for wanted in (ids, ids.reshape(-1)):
+    for wanted in (ids, ids.reshape(-1), ids.reshape(1, 3, batch)):
         inputs = [pack(table), wanted]
         [found] = run("Bfloat16LookUp", inputs, stored=(0,), units=count, width=width)
         np.testing.assert_array_equal(found, rounded(table)[wanted])
@@ -145,8 +145,8 @@ BAD: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any], str
                        r"weights must have the shape \(3, 32, 16, 2"),
     "no width": ("Bfloat16LookUp", [KERNEL, ID], (0,), {**TABLE, "width": 0},
                  "width must be from 1"),
-    "ids of three axes": ("Bfloat16LookUp", [KERNEL, ID.reshape(1, 1, 1)], (0,), TABLE,
-                          "ids must have 2 axes"),
+    "ids of four axes": ("Bfloat16LookUp", [KERNEL, ID.reshape(1, 1, 1, 1)], (0,), TABLE,
+                         "ids must have at most 3 axes, got the shape"),
     "another type": ("FeedForwardSubLayer",
                      [ROWS, ROWS, KERNEL.astype(np.int32), BIAS, KERNEL, BIAS, *NORM],
                      tuple(range(2, 8)), HIDDEN,

@@ -129,9 +129,10 @@ def test_continuations_are_those_of_the_products(
 
 
 def test_a_lookup_gives_rows(run: Run) -> None:
-    table, ids = draw(0, 30, 7), np.array([29, 0, 3, 3], np.int32)
-    [found] = run("Float32LookUp", [table, ids], stored=(0,))
-    np.testing.assert_array_equal(found, table[ids])
+    table, row = draw(0, 30, 7), np.array([29, 0, 3, 3], np.int32)
+    for ids in (row, row.reshape(2, 2)):
+        [found] = run("Float32LookUp", [table, ids], stored=(0,))
+        np.testing.assert_array_equal(found, table[ids])
 
 
 KERNEL, BIAS, X = draw(0, 40, 24), draw(1, 24), draw(2, 3, 40)

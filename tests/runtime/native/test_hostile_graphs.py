@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
@@ -50,7 +51,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
     "SplitHeads": ([floats(6, 32), ints(2, 3)], 2, (), {"heads": 2, "parts": 2}),
     "PackTokens": ([ints(2, 3)], 3, (), {"pad": 0}),
     "TokenPositions": ([ints(2, 3)], 2, (), {"pad": 0}),
-    "LookUp": ([np.ones((9, 8), np.int8), floats(9), ints(4)], 1, (0, 1), {}),
+    "LookUp": ([np.ones((9, 8), np.int8), floats(9), ints(2, 2)], 1, (0, 1), {}),
     "AddSinusoid": ([floats(4, 16), ints(4), floats(16)], 1, (2,), {"scale": 2.0}),
     "Scaled": ([floats(4, 16)], 1, (), {"scale": 2.0}),
     "AddNorm": ([*ROWS, *NORM], 2, (2, 3), EPSILON),
@@ -145,6 +146,25 @@ def test_what_is_made_hostile_fits_at_first(run: Run) -> None:
     for name, (inputs, outputs, stored, attributes) in OPERATORS.items():
         for found in run(name, inputs, outputs, stored, **attributes):
             assert np.isfinite(found).all(), name
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name.endswith("LookUp")])
+def test_ids_of_any_axes_get_rows_or_an_error(run: Run, name: str) -> None:
+    inputs, outputs, stored, attributes = OPERATORS[name]
+    [of_one] = run(name, [*inputs[:-1], ints()], outputs, stored, **attributes)
+    for shape in [(), (0,), (2, 0, 3), (1, 2, 3), (1, 1, 1, 1), (0, 0, 0, 0), (1,) * 7]:
+        given = [*inputs[:-1], ints(*shape)]
+        if len(shape) > 3:
+            with pytest.raises(REFUSED, match="ids must have at most 3 axes"):
+                run(name, given, outputs, stored, **attributes)
+        else:
+            [found] = run(name, given, outputs, stored, **attributes)
+            np.testing.assert_array_equal(found, np.broadcast_to(of_one, (*shape, len(of_one))))
+        for wrong in EXTREMES[:3] + EXTREMES[-2:]:
+            given = [*inputs[:-1], np.full_like(ints(*shape), wrong)]
+            if len(shape) <= 3 and given[-1].size:
+                with pytest.raises(REFUSED, match=f"ids must be from 0 to .*, got {wrong}"):
+                    run(name, given, outputs, stored, **attributes)
 
 
 def test_sums_of_a_hostile_graph_wrap_round(run: Run) -> None:

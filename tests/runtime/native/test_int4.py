@@ -126,7 +126,7 @@ def test_a_lookup_gives_the_rows_that_4_bits_stand_for(
 ) -> None:
     table = draw(seed, count, width)
     ids = np.random.default_rng(seed).integers(0, count, (batch, 3)).astype(np.int32)
-    for wanted in (ids, ids.reshape(-1)):
+    for wanted in (ids, ids.reshape(-1), ids.reshape(1, 3, batch)):
         inputs = [packed_table(table, form), wanted]
         [found] = run("Int4LookUp", inputs, stored=(0,), units=count, width=width)
         np.testing.assert_array_equal(found, held(table.T, form).T[wanted])
@@ -157,8 +157,8 @@ BAD: dict[str, tuple[str, list[np.ndarray], tuple[int, ...], dict[str, Any], str
     "no width": ("Int4LookUp", [KERNEL, ID], (0,), {**TABLE, "width": 0}, "width must be from 1"),
     "an id outside": ("Int4LookUp", [KERNEL, ID + 24], (0,), TABLE,
                       "ids must be from 0 to 23, got 24"),
-    "ids of three axes": ("Int4LookUp", [KERNEL, ID.reshape(1, 1, 1)], (0,), TABLE,
-                          "ids must have 2 axes"),
+    "ids of four axes": ("Int4LookUp", [KERNEL, ID.reshape(1, 1, 1, 1)], (0,), TABLE,
+                         "ids must have at most 3 axes, got the shape"),
     "a wider norm": ("FeedForwardSubLayer",
                      [ROWS, ROWS, KERNEL, BIAS, KERNEL, BIAS, draw(3, 400), draw(4, 400)],
                      tuple(range(2, 8)), {"units": 24, "epsilon": 1e-6},

@@ -2,11 +2,12 @@
 are rounded from."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keras_transformer.config.special_ids import SpecialIds
@@ -176,21 +177,27 @@ def test_sums_are_scaled_by_column_and_by_row(run: Run, seed: int, rows: int, wi
     assert (np.abs(found - expected) <= 1e-6 * size).all()
 
 
-@given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
+@given(
+    seed=st.integers(0, 2**31),
+    shape=st.lists(st.integers(0, 5), max_size=3).map(tuple),
+    width=WIDTHS,
+)
+@example(seed=0, shape=(8, 400), width=80)  # On several threads.
 def test_a_look_up_gives_scaled_rows_of_the_table(
-    run: Run, seed: int, rows: int, width: int
+    run: Run, seed: int, shape: tuple[int, ...], width: int
 ) -> None:
     random = np.random.default_rng(seed)
     table = random.integers(-127, 128, (30, width), np.int8)
-    scales, ids = draw(seed, 30), random.integers(0, 30, rows, np.int32)
+    scales, ids = draw(seed, 30), np.asarray(random.integers(0, 30, shape, np.int32))
     [found] = run("LookUp", [table, scales, ids], stored=[0, 1])
-    np.testing.assert_array_equal(found, table[ids].astype(np.float32) * scales[ids, None])
+    np.testing.assert_array_equal(found, table[ids].astype(np.float32) * scales[ids][..., None])
 
 
-@pytest.mark.parametrize("ids", [[30], [0, -1]])
-def test_ids_outside_the_table_are_refused(run: Run, ids: list[int]) -> None:
-    inputs = [np.ones((30, 4), np.int8), np.ones(30, np.float32), np.array(ids, np.int32)]
-    with pytest.raises(Exception, match=rf"ids must be from 0 to 29, got {ids[-1]}"):
+@pytest.mark.parametrize("ids", [[30], [0, -1], [[0, 1], [2, 30]], [[[-(2**31)]]]])
+def test_ids_outside_the_table_are_refused(run: Run, ids: list[Any]) -> None:
+    wrong = np.array(ids, np.int32)
+    inputs = [np.ones((30, 4), np.int8), np.ones(30, np.float32), wrong]
+    with pytest.raises(Exception, match=rf"ids must be from 0 to 29, got {wrong.flat[-1]}"):
         run("LookUp", inputs, stored=[0, 1])
 
 

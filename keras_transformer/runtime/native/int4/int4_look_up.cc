@@ -1,6 +1,6 @@
 // Looks up rows of a table that is packed as weights in 4 bits are, so that a head shares it.
-#include <stdexcept>
-#include <string>
+#include <algorithm>
+#include <cstring>
 
 #include "layer_operators.h"
 #include "versions.h"
@@ -29,24 +29,10 @@ KT_INLINE void widen(const Int4Matrix& m, const uint8_t* group, int64_t place, i
 }  // namespace
 
 void Int4LookUp::compute(Context& context) const {
-  const Shape shape = context.shape(1);
-  if (shape.axes != 1) check_axes("ids", shape, 2);
-  const int64_t rows = shape.axes == 1 ? shape[0] : shape[0] * shape[1];
-  const int32_t* ids = context.input<int32_t>(1);
-  for (int64_t row = 0; row < rows; ++row) {
-    if (ids[row] >= 0 && ids[row] < units_) continue;
-    throw std::invalid_argument("ids must be from 0 to " + std::to_string(units_ - 1) + ", got " +
-                                std::to_string(ids[row]));
-  }
-  float* output = shape.axes == 1 ? context.output<float>(0, {rows, width_})
-                                  : context.output<float>(0, {shape[0], shape[1], width_});
   const Int4Matrix m = weights_.matrix(units_, nullptr, 0);
   const int64_t of_block = m.groups * m.of_group();
-  context.parallel_for(rows, 2 * width_, [&](int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; ++row) {
-      const int64_t block = ids[row] / kBlock, place = ids[row] % kBlock;
-      fastest<widen>(m, m.bytes + block * of_block, place, width_, output + row * width_);
-    }
+  look_up(context, 1, units_, width_, 2.0 * width_, [&](int32_t id, float* row) {
+    fastest<widen>(m, m.bytes + id / kBlock * of_block, id % kBlock, width_, row);
   });
 }
 

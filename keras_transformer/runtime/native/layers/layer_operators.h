@@ -41,8 +41,28 @@ class PackTokens {
   int32_t pad_;
 };
 
-// table in bytes (count, width) and the scale of each of its rows (count), ids (rows) → their rows
-// (rows, width).
+// Ids (…), of at most three axes, and what an operator writes for them.
+struct RowsOfIds {
+  const int32_t* ids;
+  int64_t count;
+  float* rows;  // (…, width)
+};
+
+// Throws if an id is none of a table of `units` rows; makes output 0.
+RowsOfIds rows_of_ids(Context& context, size_t place, int64_t units, int64_t width);
+
+// Calls `write(id, row)` for each id, which takes about `cost` nanoseconds.
+template <typename Write>
+void look_up(Context& context, size_t place, int64_t units, int64_t width, double cost,
+             const Write& write) {
+  const RowsOfIds found = rows_of_ids(context, place, units, width);
+  context.parallel_for(found.count, cost, [&](int64_t first, int64_t last) {
+    for (int64_t n = first; n < last; ++n) write(found.ids[n], found.rows + n * width);
+  });
+}
+
+// table in bytes (count, width) and the scale of each of its rows (count), ids (…) → their rows
+// (…, width).
 class LookUp {
  public:
   static constexpr const char* kName = "LookUp";
@@ -59,8 +79,8 @@ class LookUp {
   const float* scales_;
 };
 
-// weights in bfloat16 as those of `Bfloat16Linear`, ids (rows) or (batch, length) → of each the weights
-// of the output with this number, `width` of them.
+// weights in bfloat16 as those of `Bfloat16Linear`, ids (…) → of each the weights of the output with
+// this number (…, width).
 class Bfloat16LookUp {
  public:
   static constexpr const char* kName = "Bfloat16LookUp";
@@ -80,8 +100,8 @@ class Bfloat16LookUp {
   int64_t units_, width_;
 };
 
-// weights in 4 bits as those of `Int4Linear`, ids (rows) or (batch, length) → of each the weights of the
-// output with this number, `width` of them.
+// weights in 4 bits as those of `Int4Linear`, ids (…) → of each the weights of the output with
+// this number (…, width).
 class Int4LookUp {
  public:
   static constexpr const char* kName = "Int4LookUp";
@@ -99,7 +119,7 @@ class Int4LookUp {
   int64_t units_, width_;
 };
 
-// table (count, width), ids (rows) → their rows (rows, width).
+// table (count, width), ids (…) → their rows (…, width).
 class Float32LookUp {
  public:
   static constexpr const char* kName = "Float32LookUp";
