@@ -20,7 +20,7 @@ from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int4 import Int4, Int4Matrices
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
-from keras_transformer.export.onnx.quantize.kernels import Float32
+from keras_transformer.export.onnx.quantize.kernels import Float32, NativeKernels
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, SharedInt4
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
@@ -121,18 +121,21 @@ def target_in(
             return Native(NativeFloat32(), Float32(), **listed)
         return OnnxRuntime(Float32(), **listed)
     if precision == "bfloat16":
-        halved = NativeBfloat16(**listed)
-        return Native(halved, halved, **listed)
+        return _all_ours(NativeBfloat16(**listed), **listed)
     if precision == "int4":
         matrices = int4 or Int4Matrices(Int4Form())
         if name == "native":
-            ours = NativeInt4(matrices, **listed)
-            return Native(ours, ours, **listed)
+            return _all_ours(NativeInt4(matrices, **listed), **listed)
         return OnnxRuntime((SharedInt4 if shares_weights else Int4)(matrices), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
-        return Native(NativeInt8(**flags), SharedInt8(**flags), **listed)
+        return _all_ours(NativeInt8(**flags), **listed)
     return OnnxRuntime(SharedInt8(**flags) if shares_weights else Int8(**flags), **listed)
+
+
+def _all_ours(kernels: NativeKernels, *, has_shortlist: bool) -> Native:
+    """Returns the target "native" whose products are ours in all graphs."""
+    return Native(kernels, kernels, has_shortlist=has_shortlist)
 
 
 def in_precision_spec(spec: GraphTensor, precision: str) -> GraphTensor:
