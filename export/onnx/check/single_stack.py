@@ -109,11 +109,11 @@ def check_generation(
             compare,
         )
     texts = np.ascontiguousarray(ids[:, :, 0].T)
-    [scorer] = checked_graphs(manifest, files, "scorer")
-    _check_scorer(model, scorer, texts, compare)
+    for scorer in checked_graphs(manifest, files, "scorer"):
+        _check_scorer(model, scorer, texts, compare)
     del scorer  # Each graph that is open holds its weights.
-    [prefill] = checked_graphs(manifest, files, "prefill")
-    check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
+    for prefill in checked_graphs(manifest, files, "prefill"):
+        check_prefill(prefill, step, model.empty_caches(_TEXTS, len(ids) + 1), texts, compare)
 
 
 def _check_scorer(

@@ -30,6 +30,8 @@ from keras_transformer.export.onnx.settings import Int4Form
 # that are plainly wrong: the cost of quantization is measured as translation quality.
 _TOLERANCES = {"float32": 1e-4, "float16": 0.2, "int4": 8.0}
 _QUANTIZED_TOLERANCE = 1.0
+# The precisions of the target "native" in which the products of all graphs are ours.
+ALL_OURS = ("bfloat16", "int8", "int4")
 # Values that are summed or compared, and small, so they stay float32.
 _ALWAYS_FLOAT32 = (
     "logits",
