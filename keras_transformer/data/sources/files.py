@@ -17,6 +17,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = "\ufeff"
+# Wrong lines that an error names one by one.
+_NAMED = 10
 
 
 def iter_lines(path: PathLike) -> Iterator[str]:
@@ -171,3 +173,29 @@ def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
         raise FileNotFoundError(f"no such file: {os.fspath(path)}") from error
     except OSError as error:
         raise OSError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+
+
+class WrongLines:
+    """Lines that cannot be read, for one error about all of them."""
+
+    def __init__(self) -> None:
+        self._named: list[str] = []
+        self._count = 0
+        self._path: PathLike = ""
+
+    def add(self, path: PathLike, number: int, problem: object) -> None:
+        """Adds a line of a file, counted from 1, and what is wrong with it."""
+        self._count += 1
+        if self._count <= _NAMED:
+            file = "" if path == self._path else f"{os.fspath(path)}, "
+            self._named.append(f"{file}line {number}: {problem}".removesuffix("."))
+            self._path = path
+
+    def refuse(self) -> None:
+        """Raises `ValueError` if there are any: the first ten are named, the others counted."""
+        if self._count == 1:
+            raise ValueError(self._named[0])
+        if self._count:
+            more = [f"and {self._count - _NAMED:,} more"] * (self._count > _NAMED)
+            listed = "; ".join([*self._named, *more])
+            raise ValueError(f"{self._count:,} lines cannot be read: {listed}")

@@ -4,10 +4,17 @@ Fields that no reader names are ignored.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.files import (
+    PathLike,
+    WrongLines,
+    as_paths,
+    iter_lines,
+    require_files,
+)
 from keras_transformer.data.sources.json_objects import (
     LineError,
     check_whole_characters,
@@ -29,8 +36,8 @@ def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
         OSError: A file cannot be read.
-        ValueError: A line is no JSON object, or a field is missing or of another type (names file
-            and line), or there is no text at all.
+        ValueError: Lines are no JSON objects, or a field is missing or of another type (names the
+            first of them by file and line, and counts the others), or there is no text at all.
     """
     rows = _read(paths, lambda record: (_text(record, TEXT, may_be_empty=True),))
     return Texts([text for (text,) in rows], _origin(paths))
@@ -81,7 +88,7 @@ def read_json_pairs(paths: PathLike | Sequence[PathLike]) -> Pairs:
 
 
 def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[tuple[Any, ...]]:
-    """Returns `row_of` each object; raises what is wrong with file and line.
+    """Returns `row_of` each object; raises what is wrong with lines, by file and line.
 
     Args:
         paths: The files.
@@ -90,26 +97,27 @@ def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[
         blank: What a row of a blank line consists of.
     """
     rows: list[tuple[Any, ...]] = []
-    width = 0
-    for place, line in _lines(paths):
+    wrong, width = WrongLines(), 0
+    for path, number, line in _lines(paths):
         try:
             rows.append(row_of(read_object(line)) if line.strip() else ())
             width = width or len(rows[-1])
             if as_first and rows[-1] and len(rows[-1]) != width:
                 raise LineError(as_first)
         except LineError as error:
-            raise ValueError(f"{place}: {error}") from error
+            wrong.add(path, number, error)
+    wrong.refuse()
     if not width:
         raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
     return [row or (blank,) * width for row in rows]
 
 
-def _lines(paths: Any) -> Iterator[tuple[str, str]]:
+def _lines(paths: Any) -> Iterator[tuple[Path, int, str]]:
     files = as_paths(paths)
     require_files(files)
     for path in files:
         for number, line in enumerate(iter_lines(path), start=1):
-            yield f"{path}, line {number}", line
+            yield path, number, line
 
 
 def _origin(paths: Any) -> str:

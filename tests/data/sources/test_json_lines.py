@@ -110,6 +110,16 @@ def test_what_is_wrong_is_told_with_file_and_line(
         read(path)
 
 
+def test_wrong_lines_are_named_together(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", {"text": "a"}, {"text": "a", "label": 1}, {"label": "x"}, 3)
+    with pytest.raises(ValueError, match="3 lines cannot be read") as refused:
+        read_json_labelled(path)
+    first, second, third = str(refused.value).split("; ")
+    assert f"{path}, line 1: the field 'label' is missing" in first
+    assert second == "line 3: the field 'text' is missing, only label given"
+    assert third == "line 4: expected a JSON object, got '3'"
+
+
 def test_missing_and_empty_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file: .*nowhere"):
         read_json_texts(tmp_path / "nowhere")

@@ -53,6 +53,26 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
         read_labelled(path)
 
 
+def test_bad_lines_are_named_together(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    one.write_text("no tab\na\tone\nb\t\n" + "\ttext\n" * 8, encoding="utf-8")
+    other.write_text("a\tb\tc\td\nb\tgood\n" + "a\t\n" * 11, encoding="utf-8")
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        read_labelled([one, other])
+    assert str(refused.value).split("; ") == [
+        f"22 lines cannot be read: {one}, line 1: expected label<TAB>text, got no tab",
+        "line 3: the text after the label is empty",
+        *(f"line {number}: the label before the tab is empty" for number in range(4, 12)),
+        "and 12 more",
+    ]
+    one.write_text("a\t\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="13 lines cannot be read") as refused:
+        read_labelled([one, other])
+    named = str(refused.value)
+    assert f": {one}, line 1: the text" in named and f"; {other}, line 1: expected label" in named
+    assert named.count("line ") == 10 and named.endswith("; and 3 more")
+
+
 def test_one_class_only_is_refused() -> None:
     with pytest.raises(ValueError, match="two or more labels, and here has only 'a'"):
         LabelledCorpus(LabelledTexts(["a", "a"], ["x", "y"], None, "here"))

@@ -97,6 +97,10 @@ def test_line_ends_and_separators_in_quotes_are_kept(write, name: str) -> None:
         ("one\ntwo\n", r"a\.csv, line 1: expected label,text, got no comma"),
         ("label,title,text,body\na,b,c,d\n", r"a\.csv, line 1: the columns title, text, body"),
         ("label,text\na\n", r"a\.csv, line 2: expected 2 columns as the first line names, got 1"),
+        # Shorter than the place of the label.
+        ("id,text,label\n1\n", r"a\.csv, line 2: expected 3 columns .* names, got 1"),
+        ("id,text,label\n1,a,\n", r"a\.csv, line 2: the label in column 'label' is empty"),
+        ("label,title,text\na,b,\n", r"a\.csv, line 2: the text in column 'text' is empty"),
     ],
 )
 def test_what_is_no_csv_is_named(write, text: str, message: str) -> None:
