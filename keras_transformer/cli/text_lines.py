@@ -1,5 +1,6 @@
 """Answers the lines of standard input, block by block and in order, with a model of texts."""
 
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def blocks_of_input(
     done = 0
     with tqdm(unit="line", desc=command, disable=hidden) as progress:
         for block in read(stream, 1 if sys.stdin.isatty() else options.block_lines):
-            tell_cuts(command, model, options, block, done)
+            tell_cuts(command, model, options, block, itertools.count(done + 1))
             answered, refused = answer_before_error(answer, block)
             if answered is not None:
                 yield answered
@@ -123,7 +124,7 @@ def tell_cuts(
     model: TextModel,
     options: TextLineOptions,
     block: Sequence[str],
-    done: int = 0,
+    numbers: Iterable[int],
     file: str = INPUT,
 ) -> None:
     """Names on standard error the lines that are cut.
@@ -133,13 +134,13 @@ def tell_cuts(
         model: What reads the lines.
         options: How they are read.
         block: The lines.
-        done: How many lines came before them.
+        numbers: The number of each, from 1.
         file: What they are lines of.
     """
     limit = model.max_text_length
     if options.long_lines != "cut" or limit is None:
         return
-    for number, tokens in enumerate(model.text_lengths(block), start=done + 1):
+    for number, tokens in zip(numbers, model.text_lengths(block), strict=False):
         if tokens > limit:
             message = f"line {number} of {file} was cut: it has {tokens} tokens, {limit} are read."
             print(f"keras-transformer {command}: {message}", file=sys.stderr)

@@ -57,7 +57,7 @@ def class_scores(
     """
     if len(found) != len(right) or not right:
         raise ValueError(f"got {len(found)} labels for {len(right)} texts: give one for each.")
-    for number, given in enumerate(right):
+    for number, given in enumerate(right, start=1):
         for label in given:
             if label not in labels:
                 raise ValueError(

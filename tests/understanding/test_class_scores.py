@@ -46,7 +46,7 @@ def test_texts_with_several_labels_or_none() -> None:
         (
             ["a", "b"],
             ["a", "d"],
-            "label of text 1, 'd', is none of the classifier's: 'a', 'b', 'c'",
+            "label of text 2, 'd', is none of the classifier's: 'a', 'b', 'c'",
         ),
     ],
 )

@@ -175,6 +175,25 @@ def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
         raise OSError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
 
 
+def text_name(text: int, files: Sequence[tuple[str, Sequence[int]]]) -> str:
+    """Returns what messages call a text: its file and line, or its number where they are unknown.
+
+    Args:
+        text: Its number, from 0.
+        files: For each file its name and the line of each of its texts, from 1.
+
+    Example:
+        >>> text_name(2, [("a.tsv", [1, 4]), ("b.tsv", [3])]), text_name(2, [])
+        ('b.tsv, line 3', 'text 3')
+    """
+    line = text
+    for file, lines in files:
+        if line < len(lines):
+            return f"{file}, line {lines[line]}"
+        line -= len(lines)
+    return f"text {text + 1}"
+
+
 class WrongLines:
     """Lines that cannot be read, for one error about all of them."""
 

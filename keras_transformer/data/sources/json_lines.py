@@ -23,6 +23,8 @@ from keras_transformer.data.sources.json_objects import (
 from keras_transformer.data.sources.tagged import TaggedTexts
 from keras_transformer.data.sources.texts import LabelledTexts, Texts
 
+Rows = list[tuple[Any, ...]]
+Files = list[tuple[str, list[int]]]
 TEXT, SECOND_TEXT, LABEL, WORDS, TAGS = "text", "second_text", "label", "words", "tags"
 
 
@@ -39,7 +41,7 @@ def read_json_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
         ValueError: Lines are no JSON objects, or a field is missing or of another type (names the
             first of them by file and line, and counts the others), or there is no text at all.
     """
-    rows = _read(paths, lambda record: (_text(record, TEXT, may_be_empty=True),))
+    rows, _ = _read(paths, lambda record: (_text(record, TEXT, may_be_empty=True),))
     return Texts([text for (text,) in rows], _origin(paths))
 
 
@@ -48,7 +50,7 @@ def read_json_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
 
     Arguments and errors are those of `read_json_texts`.
     """
-    rows = _read(
+    rows, files = _read(
         paths,
         lambda record: (
             _label(record),
@@ -58,7 +60,8 @@ def read_json_labelled(paths: PathLike | Sequence[PathLike]) -> LabelledTexts:
         as_first=f"{SECOND_TEXT!r} must be in all lines or in none",
     )
     labels, first, *second = zip(*rows, strict=True)
-    return LabelledTexts(labels, first, second[0] if second else None, _origin(paths))
+    seconds = second[0] if second else None
+    return LabelledTexts(labels, first, seconds, _origin(paths), files=files)
 
 
 def read_json_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
@@ -73,8 +76,9 @@ def read_json_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
             raise LineError(f"expected a tag for each word, got {len(words)} and {len(tags)}")
         return words, tags
 
-    words, tags = zip(*_read(paths, row, blank=()), strict=True)
-    return TaggedTexts(words, tags, _origin(paths))
+    rows, files = _read(paths, row, blank=())
+    words, tags = zip(*rows, strict=True)
+    return TaggedTexts(words, tags, _origin(paths), files)
 
 
 def read_json_pairs(paths: PathLike | Sequence[PathLike]) -> Pairs:
@@ -82,13 +86,13 @@ def read_json_pairs(paths: PathLike | Sequence[PathLike]) -> Pairs:
 
     Arguments and errors are those of `read_json_texts`.
     """
-    rows = _read(paths, lambda record: (_text(record, TEXT), _text(record, SECOND_TEXT)))
+    rows, _ = _read(paths, lambda record: (_text(record, TEXT), _text(record, SECOND_TEXT)))
     first, second = zip(*rows, strict=True)
     return Pairs(first, second, _origin(paths))
 
 
-def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[tuple[Any, ...]]:
-    """Returns `row_of` each object; raises what is wrong with lines, by file and line.
+def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> tuple[Rows, Files]:
+    """Returns `row_of` each object and its line; raises what is wrong by file and line.
 
     Args:
         paths: The files.
@@ -96,9 +100,13 @@ def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[
         as_first: What is wrong with a row that is not as long as the first; empty if rows may be.
         blank: What a row of a blank line consists of.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows: Rows = []
+    files: Files = []
     wrong, width = WrongLines(), 0
     for path, number, line in _lines(paths):
+        if number == 1:
+            files.append((str(path), []))
+        files[-1][1].append(number)
         try:
             rows.append(row_of(read_object(line)) if line.strip() else ())
             width = width or len(rows[-1])
@@ -109,7 +117,7 @@ def _read(paths: Any, row_of: Any, as_first: str = "", blank: Any = "") -> list[
     wrong.refuse()
     if not width:
         raise ValueError(f"the corpus is empty: no line in {_origin(paths)}")
-    return [row or (blank,) * width for row in rows]
+    return [row or (blank,) * width for row in rows], files
 
 
 def _lines(paths: Any) -> Iterator[tuple[Path, int, str]]:

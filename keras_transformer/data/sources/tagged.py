@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.files import (
+    PathLike,
+    as_paths,
+    iter_lines,
+    require_files,
+    text_name,
+)
 from keras_transformer.understanding.tag_schemes import TagScheme
 
 # Misplaced tags that a note names one by one.
@@ -20,7 +26,7 @@ class TaggedTexts:
         words: The words of each text.
         tags: As many tags.
         origin: Where they come from, for messages.
-        files: The names of files with a text a line, each with its number of lines, in order.
+        files: For each file its name and the line of each of its texts, in order.
 
     Raises:
         ValueError: A text has not as many tags as words, or there is no word.
@@ -33,7 +39,7 @@ class TaggedTexts:
     words: Sequence[Sequence[str]]
     tags: Sequence[Sequence[str]]
     origin: str
-    files: Sequence[tuple[str, int]] = ()
+    files: Sequence[tuple[str, Sequence[int]]] = ()
 
     def __post_init__(self) -> None:
         if not any(map(len, self.words)):
@@ -74,16 +80,7 @@ class TaggedTexts:
         """Returns where a tag is, and what it cannot follow."""
         pairs = zip(self.words[text], self.tags[text], strict=True)
         spelled = ["nothing", *(f"{word}/{tag}" for word, tag in pairs), "the end"]
-        return f"{self._name(text)}, {spelled[place + 1]} behind {spelled[place]}"
-
-    def _name(self, text: int) -> str:
-        """Returns the file and the line of a text, if it is of a file."""
-        line = text
-        for file, count in self.files:
-            if line < count:
-                return f"{file}, line {line + 1}"
-            line -= count
-        return f"text {text + 1}"
+        return f"{text_name(text, self.files)}, {spelled[place + 1]} behind {spelled[place]}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     files = as_paths(paths)
     require_files(files)
     texts: list[list[tuple[str, str]]] = []
-    counts = []
+    lines = []
     for path in files:
         begin = len(texts)
         for number, line in enumerate(iter_lines(path), start=1):
@@ -142,7 +139,7 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
                     raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
                 row.append((word, tag))
             texts.append(row)
-        counts.append((str(path), len(texts) - begin))
+        lines.append((str(path), range(1, len(texts) - begin + 1)))
     words = [tuple(word for word, _ in row) for row in texts]
     tags = [tuple(tag for _, tag in row) for row in texts]
-    return TaggedTexts(words, tags, ", ".join(map(str, files)), counts)
+    return TaggedTexts(words, tags, ", ".join(map(str, files)), lines)

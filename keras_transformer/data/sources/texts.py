@@ -3,10 +3,17 @@ needs TensorFlow.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from keras_transformer.data.sources.files import PathLike, as_paths, iter_lines, require_files
+from keras_transformer.data.sources.files import (
+    PathLike,
+    as_paths,
+    iter_lines,
+    require_files,
+    text_name,
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class LabelledTexts:
         notes: What their reader recognised, such as a header, in lines to show.
         multi_label: Whether each label is any number of names with commas between them; none for a
             text that has no label.
+        files: For each file its name and the line of each of its texts, in order, for messages.
 
     A text without words and without a label stands for a blank line: it has no class, and training
     drops and counts it.
@@ -81,6 +89,7 @@ class LabelledTexts:
     origin: str
     notes: tuple[str, ...] = ()
     multi_label: bool = False
+    files: Sequence[tuple[str, Sequence[int]]] = ()
 
     def __post_init__(self) -> None:
         counts = {len(part) for part in (self.labels, self.first, self.second) if part is not None}
@@ -107,6 +116,26 @@ class LabelledTexts:
         """Returns the different labels of the text at a place, from 0: one, or any number."""
         return names_in(self.labels[place]) if self.multi_label else (self.labels[place],)
 
+    def check_labels(self, known: Collection[str], owner: str) -> None:
+        """Raises `ValueError` that names the first text with a label which the owner lacks.
+
+        Args:
+            known: The labels of the owner.
+            owner: Whose they are, such as "the classifier's".
+        """
+        for place in self.filled:
+            for label in self.names_of(place):
+                if label not in known:
+                    raise ValueError(
+                        f"{self.name_of(place)}: the label {label!r} is not one of {owner}: "
+                        f"{_listed(known)}"
+                    )
+
+    def name_of(self, place: int) -> str:
+        """Returns what messages call the text at a place, from 0: its file and line, if known."""
+        name = text_name(place, self.files)
+        return name if self.files else f"{self.origin}, {name}"
+
     @property
     def filled(self) -> tuple[int, ...]:
         """The places, from 0, of all that do not stand for a blank line."""
@@ -117,7 +146,7 @@ class LabelledTexts:
         """Returns all that do not stand for a blank line."""
         parts = (self.labels, self.first, self.second)
         labels, first, second = (part and [part[place] for place in self.filled] for part in parts)
-        return replace(self, labels=labels or [], first=first or [], second=second)
+        return replace(self, labels=labels or [], first=first or [], second=second, files=())
 
     def __len__(self) -> int:
         """Returns the number of texts or pairs, blank lines included."""
@@ -164,13 +193,7 @@ class LabelledCorpus:
             raise ValueError(
                 f"{self.train.origin} and {self.valid.origin} must both have multi_label={is_multi}"
             )
-        for place in self.valid.filled:
-            for label in self.valid.names_of(place):
-                if label not in classes:
-                    raise ValueError(
-                        f"{self.valid.origin}: the label {label!r} of text {place + 1} is not in "
-                        f"the training texts, which have {_listed(classes)}"
-                    )
+        self.valid.check_labels(classes, "those of the training texts")
         if (self.train.second is None) != (self.valid.second is None):
             raise ValueError(
                 f"{self.train.origin} and {self.valid.origin} must both hold single texts or both "
@@ -210,7 +233,7 @@ class ScoredCorpus:
                 f"{texts.origin} holds single texts, and a reranker learns from pairs: write "
                 "score, query and text."
             )
-        return [_score_of(texts.labels[place], texts.origin, place) for place in texts.filled]
+        return [_score_of(texts, place) for place in texts.filled]
 
 
 def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
@@ -240,19 +263,20 @@ def names_in(label: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in label.split(",") if (name := one.strip())))
 
 
-def _listed(classes: Sequence[str], most: int = 10) -> str:
-    shown = ", ".join(map(repr, classes[:most]))
-    return shown if len(classes) <= most else f"{shown} and {len(classes) - most} more"
+def _listed(labels: Collection[str], most: int = 10) -> str:
+    shown = ", ".join(map(repr, islice(labels, most)))
+    return shown if len(labels) <= most else f"{shown} and {len(labels) - most} more"
 
 
-def _score_of(label: str, origin: str, place: int) -> float:
-    """Returns the score that a label spells; the rest is for the message."""
+def _score_of(texts: LabelledTexts, place: int) -> float:
+    """Returns the score that the label at a place spells."""
+    label = texts.labels[place]
     try:
         score = float(label)
     except ValueError:
         score = float("nan")
     if not 0 <= score <= 1:
         raise ValueError(
-            f"{origin}: the score of text {place + 1} must be a number from 0 to 1, got {label!r}"
+            f"{texts.name_of(place)}: the score must be a number from 0 to 1, got {label!r}"
         )
     return score

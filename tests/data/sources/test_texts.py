@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer.data.sources.json_lines import read_json_labelled
 from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
@@ -81,8 +82,24 @@ def test_one_class_only_is_refused() -> None:
 def test_a_label_that_training_lacks_is_refused() -> None:
     train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
     valid = LabelledTexts(["a", "c"], ["x", "y"], None, "valid.tsv")
-    with pytest.raises(ValueError, match="valid.tsv: the label 'c' of text 2 .* 'a', 'b'"):
+    with pytest.raises(ValueError, match="valid.tsv, text 2: the label 'c' is not .* 'a', 'b'"):
         LabelledCorpus(train, valid)
+
+
+def test_a_label_that_training_lacks_is_named_by_its_line(tmp_path: Path) -> None:
+    train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
+    first, second = tmp_path / "first.csv", tmp_path / "second.tsv"
+    first.write_text('text,label\n\n"x\ny",a\n', encoding="utf-8")
+    second.write_text("b\tx\n\nc\tz\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"second\.tsv, line 3: the label 'c' is not one of those"):
+        LabelledCorpus(train, read_labelled([first, second]))
+    first.write_text('text,label\n\n"x\ny",a\nz,c\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"first\.csv, line 5: the label 'c' is not one of those"):
+        LabelledCorpus(train, read_labelled([first, second]))
+    objects = tmp_path / "valid.jsonl"
+    objects.write_text('\n{"label": "a", "text": "x"}\n{"label": "c", "text": "x"}\n')
+    with pytest.raises(ValueError, match=r"valid\.jsonl, line 3: the label 'c' is not one of"):
+        LabelledCorpus(train, read_json_labelled(objects))
 
 
 def test_pairs_beside_single_texts_are_refused() -> None:

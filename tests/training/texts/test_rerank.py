@@ -53,7 +53,7 @@ def test_the_loss_is_the_cross_entropy_of_each_score() -> None:
 
 @pytest.mark.parametrize("score", ["1.5", "-0.1", "good", "nan"])
 def test_what_is_no_score_is_refused(score: str) -> None:
-    with pytest.raises(ValueError, match=f"score of text 2 must be .* from 0 to 1, got '{score}'"):
+    with pytest.raises(ValueError, match=f"text 2: the score must be .* 0 to 1, got '{score}'"):
         ScoredCorpus(pairs(["1", score, *SCORES[2:]]))
 
 

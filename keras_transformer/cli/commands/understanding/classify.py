@@ -157,22 +157,23 @@ def _test(
     from keras_transformer.data.sources.tables.labelled import read_labelled
 
     read = read_labelled(path, multi_label=threshold is not None)
-    texts, filled = read.without_blank_lines(), read.filled
+    ((_, numbers),) = read.files
+    texts, numbers = read.without_blank_lines(), [numbers[place] for place in read.filled]
     blank = len(read) - len(texts)
     for note in (*texts.notes, *[f"{path}: {blank:,} blank lines are left out"] * bool(blank)):
         print(note, file=sys.stderr)
     labels = encoder.config.labels
-    right = [list(texts.names_of(place)) for place in range(len(texts))]
     # Before any text is read by the model.
-    class_scores(right, right, labels)
+    read.check_labels(labels, "the classifier's")
+    right = [list(texts.names_of(place)) for place in range(len(texts))]
     pairs = zip(texts.first, texts.second or (), strict=False)
     rows = ["\t".join(pair) for pair in pairs] or texts.first
     model = PairLines(encoder) if texts.second else encoder
-    tell_cuts("classify", model, lines, rows, file=str(path))
+    tell_cuts("classify", model, lines, rows, numbers, str(path))
     try:
         found = encoder.classify(texts.first, texts.second, threshold=threshold)
     except LongTextError as error:
-        raise ValueError(about_line(error, filled[error.index] + 1, str(path))) from error
+        raise ValueError(about_line(error, numbers[error.index], str(path))) from error
     return class_scores([list(one.chosen) for one in found], right, labels)
 
 

@@ -2,6 +2,7 @@
 model on a file of tagged texts.
 """
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -102,7 +103,7 @@ def _test(
     # Before any text is read by the model.
     tag_scores(read.tags, read.tags, labels)
     texts = [" ".join(words) for words in read.words]
-    tell_cuts("tag", counted, lines, texts, file=str(path))
+    tell_cuts("tag", counted, lines, texts, itertools.count(1), str(path))
     try:
         found = encoder.tag(texts)
     except LongTextError as error:

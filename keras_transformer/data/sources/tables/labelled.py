@@ -36,13 +36,16 @@ def read_labelled(
     found: list[list[str]] = []
     notes: list[str] = []
     wrong, width = WrongLines(), 0
+    lines: list[tuple[str, list[int]]] = []
     for path in files:
+        lines.append((str(path), []))
         table = Table.open(path)
         rows, columns = _rows_and_columns(table)
         notes += [*table.notes, *columns.notes]
         for number, row in rows:
             try:
                 found.append(columns.read(row, width, multi_label) if row else [])
+                lines[-1][1].append(number)
                 width = width or len(found[-1])
             except LineError as error:
                 wrong.add(path, number, error)
@@ -53,7 +56,7 @@ def read_labelled(
     filled = (columns or [""] * width for columns in found)
     labels, first, *second = map(tuple, zip(*filled, strict=True))
     seconds = second[0] if second else None
-    return LabelledTexts(labels, first, seconds, origin, tuple(notes), multi_label)
+    return LabelledTexts(labels, first, seconds, origin, tuple(notes), multi_label, lines)
 
 
 @dataclass(frozen=True)

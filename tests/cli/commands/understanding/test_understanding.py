@@ -199,9 +199,10 @@ def test_a_label_that_the_classifier_lacks_is_named_before_it_reads(
     run_cli, two_classes, tmp_path: Path
 ) -> None:
     test = tmp_path / "test.tsv"
-    test.write_text("a\tax\nd\tdog\n")
+    test.write_text("label\ttext\n\na\tax\nd\tdog\n")
     result = run_cli("classify", "model", "--test-tsv", test, stdin=b"")
-    assert result.code == 1 and "the label of text 1, 'd', is none of" in result.err
+    assert result.code == 1
+    assert f"{test}, line 4: the label 'd' is not one of the classifier's: 'a'" in result.err
     assert two_classes.blocks == []
 
 
@@ -276,10 +277,13 @@ def test_long_labelled_texts_are_cut_and_named(run_cli, two_classes, tmp_path: P
             f"keras-transformer classify: line 2 of {test} was cut: it has {tokens} tokens, 4 are "
             "read.\n"
         )
-    test.write_text("a\tax\nb\tbaxes\n")
+    # Lines are those of the file, with the names of columns and blank lines.
+    test.write_text("label\ttext\n\na\tax\nb\tbaxes\n")
+    result = run_cli("classify", "model", *limit, stdin=b"")
+    assert f"line 4 of {test} was cut: it has 5 tokens" in result.err
     result = run_cli("classify", "model", *limit, "--long-lines", "refuse", stdin=b"")
     assert result.code == 1
-    assert f"line 2 of {test} has 5 tokens, more than the 4 allowed: use --long-lines" in result.err
+    assert f"line 4 of {test} has 5 tokens, more than the 4 allowed: use --long-lines" in result.err
 
 
 def test_a_limit_that_is_none_is_refused_by_its_flag(run_cli, encoder) -> None:
