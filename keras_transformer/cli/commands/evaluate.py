@@ -35,10 +35,12 @@ class EvaluateOptions:
     """The test set and the form of the result.
 
     Args:
-        source: Text file to translate, one sentence a line, plain or .gz; or, with --data po, xliff
-            or tmx, a file that holds texts beside their translations.
+        source: Text file to translate, one sentence a line, plain or .gz; or, with --data tsv, po,
+            xliff or tmx, a file that holds texts beside their translations.
         reference: Text file with the reference translations, line by line; with --data text.
         data: Format of the source: lines of "text", or one of the other formats.
+        source_column: Column of the source text in a TSV or CSV file, counted from 0.
+        target_column: Column of its translation, counted from 0.
         output: Also write the translations to this file; missing folders are created.
         markup: Profile of the spans that translations keep; the run's if not given, "plain" for
             none.
@@ -52,7 +54,9 @@ class EvaluateOptions:
 
     source: Path
     reference: Path | None = None
-    data: Literal["text", "po", "xliff", "tmx"] = "text"
+    data: Literal["text", "tsv", "po", "xliff", "tmx"] = "text"
+    source_column: int = 0
+    target_column: int = 1
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
@@ -67,6 +71,11 @@ class EvaluateOptions:
         if self.data != "text" and self.reference is not None:
             raise ValueError(
                 f"--data {self.data} brings its own references: leave --reference out."
+            )
+        if self.data != "tsv" and (self.source_column, self.target_column) != (0, 1):
+            raise ValueError(
+                "--source-column and --target-column belong to --data tsv, but --data is "
+                f"{self.data}."
             )
 
 
@@ -117,6 +126,8 @@ def build_parser() -> CommandParser:
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
     from keras_transformer.data.sources.files import read_lines
 
+    if options.data == "tsv":
+        return _read_table(options)
     if options.reference is None:
         pairs = read_catalogues([options.source], options.data)
         return list(pairs.source), list(pairs.target)
@@ -129,6 +140,21 @@ def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
     if not sources:
         raise ValueError(f"{options.source} is empty: give a file with sentences to translate.")
     return sources, references
+
+
+def _read_table(options: EvaluateOptions) -> tuple[list[str], list[str]]:
+    """Returns both sides of a TSV or CSV file as training reads it, and says what it left out."""
+    from keras_transformer.data.sources.tsv import read_tsv
+
+    pairs = read_tsv(options.source, options.source_column, options.target_column)
+    both = list(zip(pairs.source, pairs.target, strict=True))
+    whole = [pair for pair in both if all(map(str.strip, pair))]
+    left_out = f"{options.source}: {len(both) - len(whole):,} pairs with an empty side are left out"
+    for note in (*pairs.notes, *[left_out] * (len(whole) < len(both))):
+        print(note, file=sys.stderr)
+    if not whole:
+        raise ValueError(f"{options.source} has no pair of texts: check --target-column.")
+    return [source for source, _ in whole], [target for _, target in whole]
 
 
 def _translate(

@@ -58,10 +58,36 @@ def test_a_catalogue_is_source_and_reference(run_cli, translator, tmp_path) -> N
     assert {"sentences": 1, "exact_match": 1.0}.items() <= json.loads(result.out).items()
 
 
+def test_a_table_is_read_as_in_training(run_cli, translator, tmp_path) -> None:
+    table, output = tmp_path / "test.csv.gz", tmp_path / "out.txt"
+    rows = 'id,de,en\n1,"A CAT, ""B""","a cat, ""b"""\n\n2,,c\n3,"X\ty","x\tz"\n'
+    table.write_bytes(gzip.compress(rows.encode()))
+    given = ["--data", "tsv", "--source", table, "--source-column", 2, "--target-column", 1]
+    result = run_cli("evaluate", "model", *given, "--output", output, "--json")
+    assert {"sentences": 2, "exact_match": 0.5}.items() <= json.loads(result.out).items()
+    assert output.read_text() == 'A CAT, "B"\nX\tZ\n'
+    assert result.err.splitlines() == [
+        f"{table}: read as CSV, with commas between columns",
+        f"{table}: the first line names the columns: id, de, en",
+        f"{table}: 2 pairs with an empty side are left out",
+    ]
+    table.write_bytes(gzip.compress(b"a,\nb,\n"))
+    result = run_cli("evaluate", "model", "--data", "tsv", "--source", table)
+    assert (result.code, len(translator.blocks)) == (1, 1) and "has no pair of texts" in result.err
+
+
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
         (["--source", "a"], "--data text needs --reference."),
+        (
+            ["--source", "a", "--data", "tsv", "--reference", "b"],
+            "--data tsv brings its own references: leave --reference out.",
+        ),
+        (
+            ["--source", "a", "--data", "po", "--target-column", "2"],
+            "--source-column and --target-column belong to --data tsv, but --data is po.",
+        ),
         (
             ["--source", "a", "--data", "po", "--reference", "b"],
             "--data po brings its own references: leave --reference out.",
