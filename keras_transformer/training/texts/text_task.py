@@ -33,6 +33,7 @@ from keras_transformer.training.run.starting_point import StartingPoint
 from keras_transformer.training.tasks.training_data import TrainingData
 from keras_transformer.training.texts.class_weights import balanced_weights, counted, listed
 from keras_transformer.training.texts.cross_view_model import CrossViewModel
+from keras_transformer.training.texts.doubtful_labels import label_warnings
 from keras_transformer.training.texts.embedding_model import EmbeddingTrainingModel
 from keras_transformer.training.texts.memory_model import MemoryTrainingModel
 from keras_transformer.training.texts.multi_label_model import MultiLabelTrainingModel
@@ -136,6 +137,9 @@ class TextTask:
                 print(note)
             if isinstance(texts, LabelledTexts | TaggedTexts) and not self.kind.has_scores:
                 print(f"{use} {self._labels_noun}: {counted(texts.label_counts)}", flush=True)
+        if isinstance(self.corpus.train, LabelledTexts) and not self.kind.has_scores:
+            for line in label_warnings(self.corpus.train):
+                print(f"warning: {line}", flush=True)
         tokenizer = self._open_tokenizer(directory)
         config = self._config_for(tokenizer)
         # Once: each loads its model when the first word is read.
