@@ -15,6 +15,8 @@ from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
 
 # What messages call standard input.
 INPUT = "the input"
+# Commands that answer a blank line as they answer a text.
+_ANSWER_BLANK_LINES = ("classify", "embed", "generate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ def blocks_of_input(
     stream = standard_input(command)
     # Where answers appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
-    done = 0
+    done = blank = 0
     with tqdm(unit="line", desc=command, disable=hidden) as progress:
         for block in read(stream, 1 if sys.stdin.isatty() else options.block_lines):
             tell_cuts(command, model, options, block, itertools.count(done + 1))
@@ -116,7 +118,14 @@ def blocks_of_input(
                 line = done + getattr(refused, "index", 0) + 1
                 raise ValueError(about_line(refused, line)) from refused
             done += len(block)
+            blank += sum(not line.strip() for line in block)
             progress.update(len(block))
+    if blank and command in _ANSWER_BLANK_LINES and not options.jsonl:
+        print(
+            f"keras-transformer {command}: blank lines of the input were answered as texts: "
+            f"{blank:,} of {done:,} lines.",
+            file=sys.stderr,
+        )
 
 
 def tell_cuts(

@@ -67,8 +67,14 @@ def generator(monkeypatch: pytest.MonkeyPatch) -> ShoutingGenerator:
 
 def test_lines_keep_their_order_and_empty_lines_are_continued(run_cli, generator) -> None:
     result = run_cli("generate", "model", "--block-lines", 2, stdin="hola\n\n¿qué?\n".encode())
-    assert (result.code, result.out, result.err) == (0, "hola! \n! \n¿qué?! \n", "")
+    assert (result.code, result.out) == (0, "hola! \n! \n¿qué?! \n")
+    assert result.err == (
+        "keras-transformer generate: blank lines of the input were answered as texts: 1 of 3 "
+        "lines.\n"
+    )
     assert generator.blocks == [["hola", ""], ["¿qué?"]]
+    # The object says that the text is empty.
+    assert run_cli("generate", "model", "--jsonl", stdin=b'{"text": ""}\n').err == ""
 
 
 def test_search_flags_reach_the_generator(run_cli, generator) -> None:
