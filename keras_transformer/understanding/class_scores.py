@@ -66,7 +66,7 @@ def class_scores(
                 )
     both = [({*one}, {*other}) for one, other in zip(found, right, strict=True)]
     scores = {label: _scores_of(label, both) for label in labels}
-    occurring = set().union(*(found | right for found, right in both))
+    occurring = [label for label in labels if any(label in found | right for found, right in both)]
     return ClassScores(
         accuracy=sum(one == other for one, other in both) / len(right),
         macro_f1=sum(scores[label].f1 for label in occurring) / max(1, len(occurring)),

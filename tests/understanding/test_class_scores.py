@@ -31,6 +31,11 @@ def test_recall_of_all_texts_is_accuracy_and_f1_lies_between(rows: list[tuple[st
         assert least - 1e-12 <= one.f1 <= most + 1e-12
 
 
+def test_what_is_none_of_the_labels_is_a_wrong_answer() -> None:
+    scores = class_scores(["a", "else"], ["a", "b"], LABELS)
+    assert (scores.accuracy, scores.macro_f1, {*scores.labels}) == (0.5, 0.5, {*LABELS})
+
+
 def test_texts_with_several_labels_or_none() -> None:
     scores = class_scores(["ab", "", "c"], ["a", "", "bc"], LABELS)
     assert scores.accuracy == pytest.approx(1 / 3)
