@@ -48,7 +48,7 @@ class Outcome:
         similar: Segments whose translation had the help of a similar one.
         left: Segments that had a translation.
         doubts: The translations that should be looked at.
-        warnings: What is wrong with lengths, each with its line.
+        warnings: What is wrong with the file and with lengths, each with its line.
     """
 
     data: bytes
@@ -180,10 +180,13 @@ def document_job(
         len(document.segments) - len(found),
         doubts,
         [
-            f"line {chosen[place].line}: {warning}"
-            for place, own in found.items()
-            for one in own
-            if (warning := chosen[place].limit(one.text))
+            *document.warnings,
+            *(
+                f"line {chosen[place].line}: {warning}"
+                for place, own in found.items()
+                for one in own
+                if (warning := chosen[place].limit(one.text))
+            ),
         ],
     )
 

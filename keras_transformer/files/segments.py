@@ -120,6 +120,10 @@ class Document(Protocol):
     def segments(self) -> Sequence[Segment]:
         """What can be translated, in order."""
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What is wrong with the file, though it can be read; each with its line."""
+
     def written(self, translations: Mapping[int, Sequence[Translation]]) -> bytes:
         """Returns the file with translations, by the place of their segments.
 

@@ -21,6 +21,7 @@ class TextDocument:
 
     Attributes:
         segments: What can be translated, in order.
+        warnings: What is wrong with the file, though it can be read; each with its line.
         text: The text of the file, a byte order mark included.
         encoding: Its encoding.
         begin: Where the text begins behind the mark.
@@ -40,6 +41,7 @@ class TextDocument:
         self.line_break = "\r\n" if "\r\n" in self.text else "\n"
         self.line = line_counter(self.text)
         self.segments: list[Segment] = []
+        self.warnings: list[str] = []
 
     def written(self, translations: Mapping[int, Sequence[Translation]]) -> bytes:
         """Returns the file with translations, by the place of their segments."""

@@ -68,6 +68,7 @@ class PoDocument(TextDocument):
         # Else the form of one is for other numbers, too.
         self._is_one_first = self._plurals.number == 1 or self._plurals.singular == 0
         self.segments = [self._segment(one) for one in entries if not _is_header(one)]
+        self.warnings = list(_duplicates(entries))
 
     def _find_plurals(self) -> Plurals:
         header = _unescaped(self._header.text("msgstr")) if self._header else ""
@@ -204,6 +205,19 @@ def _entries(text: str) -> Iterator[_Entry]:
         if not entry.forms:
             raise ValueError(f"the entry in line {entry.line} has no msgstr.")
         yield entry
+
+
+def _duplicates(entries: Sequence[_Entry]) -> Iterator[str]:
+    """Yields a warning of each entry whose message an earlier one has."""
+    lines: dict[tuple[str | None, str], int] = {}
+    for entry in entries:
+        context = _unescaped(entry.text("msgctxt")) if "msgctxt" in entry.fields else None
+        first = lines.setdefault((context, _unescaped(entry.text("msgid"))), entry.line)
+        if first != entry.line:
+            yield (
+                f"line {entry.line}: duplicate message definition, the first one is in line "
+                f"{first}; msgfmt refuses the file. Remove one, or join them with msguniq."
+            )
 
 
 def _is_header(entry: _Entry) -> bool:

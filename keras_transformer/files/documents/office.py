@@ -36,6 +36,8 @@ class OfficeDocument:
         ValueError: It is no such file.
     """
 
+    warnings = ()
+
     def __init__(self, data: bytes, reading: Reading) -> None:
         self._data = data
         try:

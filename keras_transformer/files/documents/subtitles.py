@@ -1,5 +1,6 @@
 """Subtitles: `.srt`, `.vtt` and `.ass`."""
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,11 @@ from keras_transformer.files.text_document import TextDocument
 # What viewers can read, as broadcasters have it.
 _LINE_LENGTH, _LINES, _RATE = 42, 2, 20
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
+# Two times without the arrow between them, as a slip of the keyboard leaves them.
+_CLOCK = r"(?:\d++:)++\d++[.,]\d++"
+_NO_ARROW = rf"[ \t]*{_CLOCK}[^\w\r\n]+{_CLOCK}[ \t]*\r?$"
 # Some files lack the blank line before the number and the time of the next one.
-_NEXT = r"(?:\d+[ \t]*\r?\n)?[ \t]*[\d:.,]+[ \t]*-->"
+_NEXT = rf"(?:\d+[ \t]*\r?\n)?(?:[ \t]*[\d:.,]+[ \t]*-->|{_NO_ARROW})"
 _CUE = re.compile(
     rf"^{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*\r?\n"
     rf"(?P<text>(?:(?!{_NEXT})[ \t]*[^\s][^\r\n]*(?:\r?\n|\Z))+)",
@@ -23,6 +27,12 @@ _DIALOGUE = re.compile(
     rf"^Dialogue:[^,\r\n]*,[ ]*{_TIME},[ ]*{_TIME},(?:[^,\r\n]*,){{6}}(?P<text>[^\r\n]*)",
     re.MULTILINE,
 )
+# Blocks of WebVTT that hold no cue; lines that are no text; what events hold besides Dialogue.
+_NO_CUE = re.compile(r"WEBVTT|(?:NOTE|STYLE|REGION)\b")
+_NO_TEXT = re.compile(rf"\d+\Z|{_TIME}[ \t]*-->[ \t]*{_TIME}")
+_NO_DIALOGUE = re.compile(r"(?:Format|Comment|Picture|Sound|Movie|Command):|;|!:", re.IGNORECASE)
+# Characters of a line that a warning shows.
+_SHOWN = 60
 _TAG = re.compile(r"(</?[A-Za-z0-9:][^<>\r\n]*>|\{\\[^{}]*\})")
 _DRAWING = re.compile(r"\{[^{}]*\\p[1-9]")
 _SPEAKERS = re.compile(r"[-–—]\s*\w")
@@ -43,6 +53,44 @@ class SubtitleDocument(TextDocument):
         if not cues:
             raise ValueError("it has no cue: a time, --> and another one, or a line of Dialogue.")
         self.segments = [segment for cue in cues for segment in self._segment(cue)]
+        strays = self._stray_events(cues) if self._is_ass else self._stray_lines(cues)
+        self.warnings = list(strays)
+
+    def _stray_lines(self, cues: Sequence[re.Match[str]]) -> Iterator[str]:
+        """Yields a warning of each block of lines that belongs to no cue."""
+        is_vtt = self.text.startswith("WEBVTT", self.begin)
+        times = "00:00:01.000 --> 00:00:02.000" if is_vtt else "00:00:01,000 --> 00:00:02,000"
+        begins = [*(cue.start() for cue in cues), len(self.text)]
+        ends = [self.begin, *(cue.end() for cue in cues)]
+        for place, (begin, end) in enumerate(zip(ends, begins, strict=True)):
+            lines = self.text[begin:end].removesuffix("\n").split("\n")
+            if is_vtt and place < len(cues):
+                # The name of the cue.
+                lines[-1] = ""
+            numbered = enumerate(map(str.strip, lines), self.line(begin))
+            for is_block, block in itertools.groupby(numbered, lambda one: bool(one[1])):
+                if is_block and (stray := _stray_line(list(block), is_vtt=is_vtt)):
+                    number, line = stray
+                    yield (
+                        f"line {number}: {line[:_SHOWN]!r} belongs to no cue, and its text stays "
+                        f"as it is: a line such as {times} was expected before the text, without "
+                        "a blank line between them."
+                    )
+
+    def _stray_events(self, cues: Sequence[re.Match[str]]) -> Iterator[str]:
+        """Yields a warning of each line among the events that is not one."""
+        known = {self.line(cue.start()) for cue in cues}
+        are_events = False
+        for number, line in enumerate(map(str.strip, self.text.split("\n")), start=1):
+            if line.startswith("["):
+                are_events = line.lower() == "[events]"
+            elif number in known or not line or _NO_DIALOGUE.match(line):
+                continue
+            elif are_events or line.startswith("Dialogue:"):
+                yield (
+                    f"line {number}: {line[:_SHOWN]!r} is no line of Dialogue, and stays as it "
+                    "is: Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,Text was expected."
+                )
 
     def _segment(self, cue: re.Match[str]) -> Iterator[Segment]:
         start = cue.start("text")
@@ -79,6 +127,17 @@ class SubtitleDocument(TextDocument):
 
     def _written(self, text: str) -> str:
         return text.replace("\n", self._part)
+
+
+def _stray_line(block: Sequence[tuple[int, str]], *, is_vtt: bool) -> tuple[int, str] | None:
+    """Returns the line that is wrong in lines outside all cues; None if they hold no text."""
+    is_cue = "-->" in block[-1][1] and _NO_TEXT.match(block[-1][1])
+    if is_vtt and (_NO_CUE.match(block[0][1]) or is_cue):
+        return None
+    lines = [one for one in block if not _NO_TEXT.match(one[1])]
+    if not any(map(str.isalpha, "".join(line for _, line in lines))):
+        return None
+    return next((one for one in lines if re.match(_NO_ARROW, one[1])), lines[0])
 
 
 def _code(tag: str, part: Copied) -> Code:

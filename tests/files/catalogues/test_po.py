@@ -1,5 +1,6 @@
 """Gettext's catalogues: what is translated, how it is written, and that all else stays."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -199,6 +200,29 @@ def test_msgfmt_finds_no_error(translated: Callable[..., Outcome], tmp_path: Pat
         ["msgfmt", "--check", "-o", "/dev/null", tmp_path / "b.po"], capture_output=True, text=True
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_a_message_that_is_defined_twice_is_told_as_msgfmt_does(tmp_path: Path) -> None:
+    more = 'msgctxt "menu"\nmsgid "x"\nmsgstr ""\n\nmsgid "x"\nmsgstr ""\n\n'
+    more += 'msgid ""\n"x"\nmsgid_plural "xs"\nmsgstr[0] ""\nmsgstr[1] ""\n\n'
+    data = CATALOGUE + "\n" + more + 'msgctxt "menu"\nmsgid "open"\nmsgstr ""\n'
+    warnings = PoDocument(data.encode(), Reading()).warnings
+    places = [tuple(map(int, re.findall(r"line (\d+)", one))) for one in warnings]
+    assert "duplicate message definition" in warnings[0] and len(places) == 2
+    lines = data.split("\n")
+    assert [lines[place - 1] for one in places for place in one] == [
+        'msgid ""',
+        'msgid "x"',
+        'msgid "open"',
+        'msgid "open"',
+    ]
+    if shutil.which("msgfmt") is None:
+        pytest.skip("no msgfmt on this machine")
+    (tmp_path / "a.po").write_text(data)
+    checked = subprocess.run(
+        ["msgfmt", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True
+    )
+    assert checked.stderr.count("duplicate message definition") == len(places)
 
 
 def test_the_flags_of_an_obsolete_entry_are_not_those_of_the_next_one(translated) -> None:

@@ -61,3 +61,55 @@ def test_times_and_numbers_stay_without_blank_lines(blank: str, arrow: str, tran
     source = blank.join(cues)
     written = translated("a.srt", source.format("a", "b", "c")).data.decode()
     assert written == source.format("A", "B", "C")
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+@pytest.mark.parametrize(
+    "times",
+    [
+        "00:00:05.000 -> 00:00:06,000",
+        "00:00:05,000 00:00:06,000",
+        "00:00:05:000 --> 00:00:06:000",
+        "00:00:05,000 --> 6,000",
+    ],
+)
+def test_a_cue_of_a_wrong_time_stays_and_is_told(times: str, blank: str, translated) -> None:
+    cues = [f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{{}}\n" for n in (1, 2, 3)]
+    cues[1] = f"2\n{times}\nb\n"
+    source = blank.join(cues)
+    outcome = translated("a.srt", source.format("a", "c"))
+    assert outcome.data.decode() == source.format("A", "C")
+    [warning] = outcome.warnings
+    line = source[: source.index(times)].count("\n") + 1
+    assert warning.startswith(f"line {line}: {times!r} belongs to no cue")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.srt", SRT.replace("{}", "a\n\nb c"), "line 5: 'b c' belongs to no cue"),
+        ("a.srt", SRT + "\nnot a time\nd\n", "line 9: 'not a time' belongs to no cue"),
+        ("a.vtt", VTT + "\nx\n00:03.000 -> 00:04.000\nb\n", "line 9: '00:03.000 -> 00:04.000'"),
+        ("a.vtt", "\ufeff" + VTT + "\nb\n\nc\n00:03.000 --> 00:04.000\nd\n", "line 8: 'b'"),
+        ("a.ass", ASS + "Dialogue: 0:00:03.00,b\n", "line 4: 'Dialogue: 0:00:03.00,b' is no line"),
+        ("a.ass", ASS + "\nb\n\n[Fonts]\nc\n", "line 5: 'b' is no line of Dialogue"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_belongs_to_no_cue_is_told(name, text, line, end, translated) -> None:
+    [warning] = translated(name, text.replace("\n", end)).warnings
+    assert warning.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.srt", SRT + "\n3\n00:00:05,000 --> 00:00:06,000\n\n4\n"),
+        ("a.srt", SRT.replace("{}", "from 10:30 - 11:45")),
+        ("a.vtt", "\ufeffWEBVTT - a\nKind: b\n\nSTYLE\nc\n\nREGION\nid:d\n" + VTT[6:] + "\nNOTE e"),
+        ("a.vtt", VTT + "\nb\n00:03.000 --> 00:04.000\n\nc\n00:05.000 --> 00:06.000\nd\n"),
+        ("a.ass", "[Script Info]\na: b\n\n" + ASS + "; c\nformat: d\n\n[Fonts]\ne\n"),
+    ],
+)
+def test_what_belongs_to_no_cue_by_the_format_is_not_told(name, text, translated) -> None:
+    assert translated(name, text).warnings == []
