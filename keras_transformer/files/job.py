@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from keras_transformer.files.codes import between_codes, has_codes_of, without_codes
-from keras_transformer.files.icu import read_message
+from keras_transformer.files.icu import Message, read_message
 from keras_transformer.files.memory import Memory
 from keras_transformer.files.results import Results
 from keras_transformer.files.segments import Document, Segment, State, Translation
@@ -146,7 +146,11 @@ def document_job(
         if (given := memory.find(segment))
     }
     messages = {
-        place: [read_message(text) for text in segment.texts]
+        # In Markdown such a choice is an example, between the marks of code.
+        place: [
+            Message(text) if segment.profile == "markdown" else read_message(text)
+            for text in segment.texts
+        ]
         for place, segment in chosen.items()
         if place not in known
     }

@@ -1,24 +1,30 @@
 """Markdown: paragraphs, headings, entries of lists and cells of tables."""
 
+import itertools
 import re
 from collections.abc import Iterator
 
+from keras_transformer.files.documents.markdown_code import text_lines
 from keras_transformer.files.segments import Edit, Reading, Segment
 from keras_transformer.files.text_document import TextDocument
+from keras_transformer.markup.tags import TAGS, parts_words
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-# Behind marks of lists; what has a backtick behind it in its line is code in a text.
-_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}+(?!.*`)|~{3,})")
-_RAW = re.compile(r"[ \t>]*<(?:(pre|script|style|textarea)\b|!--)", re.IGNORECASE)
-# Marks of quotes, lists, tasks and headings before a text.
+# Marks of quotes and alerts, lists, tasks, definitions, footnotes and headings before a text.
 _MARKS = re.compile(
-    r"[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?)*"
-    r"(?:#{1,6}(?=[ \t])[ \t]*)?"
+    r"[ \t]*(?:(?:>(?:[ \t]*\[![\w-]+\][-+]?(?!\S))?|(?:[-*+:]|\d{1,9}[.)])(?=[ \t])"
+    r"|\[\^[^\]\s]+\]:)[ \t]*(?:\[[ xX]\][ \t]+)?)*(?:#{1,6}(?=[ \t])[ \t]*)?"
 )
+# Where the name of a link leads to, and the link's title.
+_TARGET = r"(?:<[^<>]*>|[^\s<]\S*+)(?:[ \t]++(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?"
+# Underlines of headings, rules, marks alone, and names of links.
 _NO_TEXT = re.compile(
-    r"[ >]*+(?:[-=]{2,}|(?:[-*_][ ]*){3,}|\[[^\]]+\]:.*|<!--.*"
-    r"|\|?[ ]*:?-+:?[ ]*(?:\|[ ]*(?::?-+:?[ ]*)?)*)"
+    r"[ \t>]*+(?:=+|-+|(?:[-*_][ \t]*+){3,}|[-*+]|\d{1,9}[.)]"
+    rf"|\[(?!\^)[^\]]+\]:[ \t]*+(?:{_TARGET})?)"
 )
+# Where the name leads to may stand in the next line.
+_NAME_ALONE, _TARGET_ALONE = re.compile(r"[ \t>]*+\[(?!\^)[^\]]+\]:\s*"), re.compile(_TARGET)
+_BELOW_HEADER = re.compile(r"[ \t>]*+\|?[ ]*:?-+:?[ ]*(?:\|[ ]*(?::?-+:?[ ]*)?)*")
+_TAGS = re.compile(TAGS)
 _HARD_BREAK = re.compile(r"(?:(?<![ ])[ ]{2,}|\\)\Z")
 _CELL = re.compile(r"(?:[^|\\`]|\\.|(`++)(?:(?!\1).)*\1|`++)+")
 _END_OF_HEADING = re.compile(r"(?<![ \t])[ \t]+#+[ \t]*\Z")
@@ -47,80 +53,66 @@ class MarkdownDocument(TextDocument):
     def _paragraphs(self) -> Iterator[list[tuple[int, int]]]:
         """Yields the places of the lines of each text, without marks and spaces around it."""
         parts: list[tuple[int, int]] = []
-        quoted = 0
-        for start, said in self._lines():
+        quoted, defines, is_table = 0, False, False
+        lines, leads_on = list(text_lines(self.text, self.begin)), False
+        for (start, said), (_, following) in itertools.pairwise([*lines, (0, "")]):
             marks = _MARKS.match(said)
             first = marks.end() if marks else 0
-            text = said[first:]
-            opens = bool(said[:first].strip("> \t")) or said[:first].count(">") != quoted
+            text, mark = said[first:], said[:first].strip("> \t")
+            is_quote = said[:first].count(">") != quoted
             quoted = said[:first].count(">")
-            is_heading = "#" in said[:first]
-            if opens or not text.strip() or _NO_TEXT.fullmatch(said) or "|" in text:
-                yield parts
+            is_target = leads_on and _TARGET_ALONE.fullmatch(text.rstrip())
+            is_empty = not text.strip() or is_target or _is_no_text(said)
+            leads_on = _NAME_ALONE.fullmatch(said) is not None
+            is_table = is_table and not (is_quote or mark or not text.strip())
+            is_table |= text.startswith("|") or (
+                "|" in text and "|" in following and _is_below_header(following)
+            )
+            if mark.startswith(":") and not defines:
+                # Each line before a definition is a term.
+                yield from ([part] for part in parts)
                 parts = []
-            if not text.strip() or _NO_TEXT.fullmatch(said):
+            if mark or is_quote or is_empty or is_table or _begins_block(text):
+                yield parts
+                parts, defines = [], mark.startswith(":")
+            if is_empty:
                 continue
-            if text.count("|") > 1 or text.startswith("|"):
+            if is_table:
                 for cell in _CELL.finditer(said, first):
                     yield [_stripped(said, *cell.span(), start)]
                 continue
             last = len(said)
+            is_heading = mark.endswith("#")
             if is_heading and (closing := _END_OF_HEADING.search(said)):
                 last = closing.start()
             hard = _HARD_BREAK.search(said)
             parts.append(_stripped(said, first, hard.start() if hard else last, start))
-            if is_heading or hard:
+            if is_heading or "[!" in mark or hard or _ends_block(text):
                 yield parts
                 parts = []
         yield parts
 
-    def _lines(self) -> Iterator[tuple[int, str]]:
-        """Yields where each line begins, and what it says; code is "", as is front matter."""
-        at, ending, is_blank = self.begin, "", True
-        lines = _LINE.findall(self.text[at:])
-        front = _front_matter(lines)
-        for number, line in enumerate(lines):
-            said = line.rstrip("\r\n")
-            is_code = bool(ending) or number < front
-            if ending and _closes(said, ending):
-                ending = ""
-            elif not is_code:
-                ending = _end_of(said)
-                is_code = bool(ending)
-            is_indented = is_blank and re.match(
-                r"(?: {4}|\t)(?![ \t]*(?:[-*+]|\d+[.)])[ \t])", said
-            )
-            if is_code or is_indented:
-                yield at, ""
-            else:
-                yield at, said
-            is_blank = not said.strip() or bool(is_indented)
-            at += len(line)
+
+def _is_no_text(said: str) -> bool:
+    bare = said.rstrip()
+    is_tags = bare.lstrip("> \t").startswith("<") and not _TAGS.sub("", bare).strip("> \t")
+    return is_tags or bool(_NO_TEXT.fullmatch(bare)) or _is_below_header(bare)
 
 
-def _end_of(said: str) -> str:
-    """Returns what ends the code, the comment or the like that a line begins; "" if none."""
-    fence, raw = _FENCE.match(said), _RAW.match(said)
-    if fence or raw is None:
-        return fence[1] if fence else ""
-    end = f"</{raw[1].lower()}" if raw[1] else "-->"
-    return "" if _closes(said, end) else end
+def _is_below_header(said: str) -> bool:
+    return _BELOW_HEADER.fullmatch(said.rstrip()) is not None
 
 
-def _closes(said: str, end: str) -> bool:
-    if end[0] == "<" or end == "-->":
-        return end in said.lower()
-    bare = said.strip(" \t>")
-    return bare.startswith(end) and not bare.strip(end[0])
+def _begins_block(text: str) -> bool:
+    """Returns whether a line begins with a tag of HTML that is not one of words."""
+    tag = _TAGS.match(text)
+    return tag is not None and parts_words(tag[0])
 
 
-def _front_matter(lines: list[str]) -> int:
-    """Returns how many lines the values have that stand before the text between "---"."""
-    if lines and lines[0].rstrip() in ("---", "+++"):
-        for number, line in enumerate(lines[1:], start=2):
-            if line.rstrip() == lines[0].rstrip():
-                return number
-    return 0
+def _ends_block(text: str) -> bool:
+    bare = text.rstrip()
+    tags = list(_TAGS.finditer(bare)) if bare.endswith(">") else []
+    return bool(tags) and tags[-1].end() == len(bare) and parts_words(tags[-1][0])
 
 
 def _stripped(said: str, first: int, last: int, start: int) -> tuple[int, int]:
@@ -130,4 +122,5 @@ def _stripped(said: str, first: int, last: int, start: int) -> tuple[int, int]:
 
 
 def _says_something(text: str, parts: list[tuple[int, int]]) -> bool:
-    return any(any(map(str.isalpha, text[slice(*part)])) for part in parts)
+    said = " ".join(text[slice(*part)] for part in parts)
+    return any(map(str.isalpha, _TAGS.sub("", said)))

@@ -1,6 +1,7 @@
 """Markdown and plain text: which lines are texts, and what is left alone."""
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -50,10 +51,59 @@ def test_each_text_is_translated_once(text: str) -> None:
         ("---\nt: a\n---\nb\n", "---\nt: a\n---\nB\n"),
         ("[a]: http://b.c\n<!-- d -->\n***\n", "[a]: http://b.c\n<!-- d -->\n***\n"),
         ("[a](b) *c* `d`\n", "[A](b) *C* `d`\n"),
+        ("> [!NOTE]\n> a\n> b\n", "> [!NOTE]\n> A B\n"),
+        ("> [!tip]- a\n> b\n", "> [!tip]- A\n> B\n"),
+        ("a\nb\n: c\n  d\n: e\n\n    f\n", "A\nB\n: C D\n: E\n\n    F\n"),
+        ("a[^n].\n\n[^n]: b\nc\n\n    d\n", "A[^n].\n\n[^n]: B C\n\n    D\n"),
+        ("[^n]: a\n\n        b\n\n    c\n", "[^n]: A\n\n        b\n\n    C\n"),
+        ("[a]:\n  b/c\n[d]: <e> 'f g'\nh\n", "[a]:\n  b/c\n[d]: <e> 'f g'\nH\n"),
+        ("[a]: b c d\n", "[A]: B C D\n"),
+        ("[a]:\nb c d\n", "[a]:\nB C D\n"),
+        ("- a\n\n    b\n\n      c\n", "- A\n\n    B\n\n      c\n"),
+        ("- a\n-\n- b\n", "- A\n-\n- B\n"),
+        ("- a\n  1. b\n\n     c\n", "- A\n  1. B\n\n     C\n"),
+        ("> > a\n> > b\n> c\n", "> > A B\n> C\n"),
+        ("> ```\n> a\n\nb\n", "> ```\n> a\n\nB\n"),
+        ("```\n> ```\na\n```\nb\n", "```\n> ```\na\n```\nB\n"),
+        ("- > ```\n  > a\n  > ```\n  > b\n", "- > ```\n  > a\n  > ```\n  > B\n"),
+        ("1. ```\n   a\nb\n", "1. ```\n   a\nB\n"),
+        ("# a\n    b\n", "# A\n    b\n"),
+        ("a\nb\n=\nc\n---  \n", "A B\n=\nC\n---  \n"),
+        ("a | b\n--|:-:\nc | d\ne\n", "A | B\n--|:-:\nC | D\nE\n"),
+        ("a | b | c\nd\n", "A | B | C D\n"),
+        ("<kbd>\na\n</kbd>\n", "<kbd>\nA\n</kbd>\n"),
+        ("<p>a</p>\n<p>b\nc</p>\n", "<p>A</p>\n<p>B C</p>\n"),
+        ("<details>\n<summary>a</summary>\n\nb\n", "<details>\n<summary>A</summary>\n\nB\n"),
+        ('<img\n  src="a"\n  alt="b">\n', '<img\n  src="a"\n  alt="b">\n'),
     ],
 )
 def test_texts_are_written_between_their_marks(text: str, written: str, translated) -> None:
     assert translated("a.md", text).data.decode() == written
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["tests/fixtures/files/guide.md", "README.md", "CONTRIBUTING.md", "docs/files.md"],
+)
+def test_a_parser_of_markdown_finds_the_same_blocks_and_no_other_text(
+    path: str, translated
+) -> None:
+    markdown_it = pytest.importorskip("markdown_it")
+    parser = markdown_it.MarkdownIt("commonmark").enable("table")
+    source = (Path(__file__).parents[3] / path).read_text(encoding="utf-8")
+    # The parser knows no values before a text.
+    front = source.index("\n---\n", 1) if source.startswith("---\n") else 0
+    tokens = [
+        parser.parse(text[front:]) for text in (source, translated("a.md", source).data.decode())
+    ]
+    before, after = [
+        [(one.type, one.level, one.info) for one in own if one.type != "inline"] for own in tokens
+    ]
+    assert before == after
+    codes = [[one.content for one in own if one.type in ("fence", "code_block")] for own in tokens]
+    assert codes[0] == codes[1]
+    inlines = [part for one in tokens[1] for part in one.children or () if part.type == "text"]
+    assert [one.content for one in inlines if one.content.upper() != one.content] == []
 
 
 def test_plain_text_goes_line_by_line(translated) -> None:
@@ -73,6 +123,14 @@ def test_a_dash_before_empty_cells_is_read_fast(translated) -> None:
         ("a", " ", "b"),
         ("# a", " ", "b"),
         ("", "`", "|`a"),
+        ("", "- ", "a"),
+        ("", ": ", "a"),
+        ("-", " ", "a"),
+        ("[a]: b", " ", "c"),
+        ("[", "a", "]: b c"),
+        ("<", "a ", "b"),
+        ("a ", "<p>", "b"),
+        ("a | b\n", "-|", "b"),
         ("|", "`", "|"),
     ],
 )
