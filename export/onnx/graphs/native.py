@@ -22,7 +22,7 @@ from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderPa
 from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation, Gate
 from keras_transformer.export.onnx.layers.attention import kinds
-from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
+from keras_transformer.export.onnx.layers.attention.kinds import head_widths, is_grouped, named
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -39,6 +39,7 @@ from keras_transformer.export.onnx.layers.linear import (
     query_projection,
     weight_array,
 )
+from keras_transformer.export.onnx.layers.norms import norms_of_heads
 from keras_transformer.export.onnx.layers.recurrence import recurrent_projection, state_name
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
@@ -52,13 +53,11 @@ from keras_transformer.layers.variants.rms_norm import RMSNorm
 GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 GATES = {**GELUS, keras.activations.silu: "Silu"}
 
-# What our operators of attention hold, all but those of one new token without shared heads.
+# What our operators of attention hold.
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"}
-    | {"rotary", "query_key_norm", "query_key_norm_over"}
+    | {"rotary", "query_key_norm", "query_key_norm_over", "window"}
 }
-# What that of whole texts holds.
-_OF_TEXTS = {AttentionConfig: HOLDS[AttentionConfig] | {"window"}}
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST, CHAIN)
 
@@ -154,7 +153,8 @@ class Native(OnnxRuntime):
             if not _is_ours(attention):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             operands = (*named("cache", number), "step", *beams[1:])
-            attend = Between(graph, "SelfAttention", operands, named("new_cache", number))
+            written, window = named("new_cache", number), attention.config.window
+            attend = Between(graph, "SelfAttention", operands, written, window=window)
             # The operator of the whole sub-layer has no groups.
             apart = attend.__call__ if is_grouped(attention) else attend
             between = turned(graph, attention, lambda: "step", apart)
@@ -177,6 +177,10 @@ class Native(OnnxRuntime):
             "recurrence": recurrence,
         }
         return self.run(graph, parts.stack, states, attend)
+
+    def append_ones(self, graph: GraphBuilder, states: str, count: int) -> str:
+        """Returns rows of states with ones behind each; see `Pieces.append_ones`."""
+        return graph.op("AppendRow", states, np.ones(count, np.float32), domain=NATIVE)
 
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray, cap: float | None
@@ -231,7 +235,7 @@ class Native(OnnxRuntime):
 
         A pre-norm sum is normalised by the next sub-layer, a post-norm sum by its own.
         """
-        sub_layers = list(each_sub_layer(graph, self.kernels, stack, attend))
+        sub_layers = list(each_sub_layer(graph, self.kernels, stack, attend, _normalized_heads))
         inputs, norms = states, [residual.layer_norm for residual, _ in sub_layers]
         if stack.final_norm is not None:
             if norms[0] is not None:
@@ -307,7 +311,7 @@ def _reads_tokens(parts: EncoderParts) -> bool:
 
 def _reads_texts(attention: Any) -> bool:
     """Whether our operator for whole texts can compute a layer."""
-    return not is_grouped(attention) and not not_held(attention.config, [_OF_TEXTS])
+    return not is_grouped(attention) and not not_held(attention.config, [HOLDS])
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
@@ -316,6 +320,17 @@ def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
         return states
     name, constants, epsilon = _norm(norm)
     return graph.op(f"{name}Rows", states, *constants, domain=NATIVE, epsilon=epsilon)
+
+
+def _normalized_heads(graph: GraphBuilder, attention: Any, packed: str) -> str:
+    """Normalises queries and keys and scales them; see `with_normalized_heads`."""
+    constants, flags = list[np.ndarray](), dict[str, Any](domain=NATIVE)
+    counted = zip(("heads", "shared"), head_widths(attention)[:2], strict=True)
+    for (norm, scale), (count, width) in zip(norms_of_heads(attention), counted, strict=True):
+        name, weights, flags["epsilon"] = _norm(norm)
+        constants += [one * scale for one in weights]
+        flags[count] = width // len(scale)
+    return graph.op(f"{name}Heads", packed, *constants, **flags)
 
 
 def _added(graph: GraphBuilder, states: str, change: str, norm: Any) -> list[str]:

@@ -100,7 +100,7 @@ class OnnxRuntime(Pieces):
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ("beam_size", "cache_beams"))
         if self._ranks_products(parts):
-            states, matrix = vocabulary_product(graph, parts, states)
+            states, matrix = vocabulary_product(graph, parts, states, self.append_ones)
             logits, (ids, *others) = self.best_continuations(
                 graph, states, matrix, parts.head.soft_cap
             )
@@ -116,7 +116,9 @@ class OnnxRuntime(Pieces):
         parts = decoder_parts(model)
         states = self.step_states(graph, parts, ())
         if self._ranks_products(parts):
-            ids = self.best_token(graph, *vocabulary_product(graph, parts, states))
+            ids = self.best_token(
+                graph, *vocabulary_product(graph, parts, states, self.append_ones)
+            )
         else:
             _, _, ids = self._best_of_logits(graph, parts, states)
         graph.output("next_ids", ids)
@@ -203,7 +205,7 @@ class OnnxRuntime(Pieces):
         if isinstance(parts.head, AdaptiveSoftmax):
             logits = adaptive_log_probabilities(graph, self.kernels, parts.head, states)
             return logits, parts.head.vocab_size
-        states, matrix = vocabulary_product(graph, parts, states)
+        states, matrix = vocabulary_product(graph, parts, states, self.append_ones)
         if self.has_shortlist:
             logits = self.listed_logits(graph, states, matrix)
             return listed.capped(graph, logits, parts.head.soft_cap), None

@@ -125,6 +125,10 @@ class Pieces:
         states = embed_step(graph, self.kernels, parts.embeddings, parts.ids, bias)
         return self.run(graph, parts.stack, states, attend)
 
+    def append_ones(self, graph: GraphBuilder, states: str, count: int) -> str:
+        """Returns `(rows, width + count)`: states `(rows, width)` with ones behind each row."""
+        return graph.op("Pad", states, integers(0, 0, 0, count), np.float32(1))
+
     def best_continuations(
         self, graph: GraphBuilder, states: str, matrix: np.ndarray, cap: float | None
     ) -> tuple[str, tuple[str, ...]]:

@@ -4,11 +4,13 @@ A bias is a sum of nearly equal parts, each in a column of its own beside those 
 the states have ones there: so every way to multiply and to rank, in bytes too, serves for both.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.transformer import TransformerConfig
-from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
+from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.readers import DecoderParts
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.export.onnx.quantize.int8_matrices import LARGEST, largest_sums
@@ -41,7 +43,10 @@ def product_width(model_dim: int, *, has_bias: bool) -> int:
 
 
 def vocabulary_product(
-    graph: GraphBuilder, parts: DecoderParts, states: str
+    graph: GraphBuilder,
+    parts: DecoderParts,
+    states: str,
+    append_ones: Callable[[GraphBuilder, str, int], str],
 ) -> tuple[str, np.ndarray]:
     """Returns states `(rows, width)` and a matrix `(vocabulary, width)`.
 
@@ -49,11 +54,12 @@ def vocabulary_product(
         graph: The graph.
         parts: The decoder's.
         states: float32 `(rows, model_dim)`.
+        append_ones: Adds so many ones behind each row of states.
     """
     matrix = vocabulary_matrix(parts)
     if parts.head.bias is None:
         return states, matrix
-    return graph.op("Pad", states, integers(0, 0, 0, _PARTS), np.float32(1)), matrix
+    return append_ones(graph, states, _PARTS), matrix
 
 
 def vocabulary_matrix(parts: DecoderParts) -> np.ndarray:

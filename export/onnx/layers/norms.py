@@ -25,19 +25,29 @@ def with_normalized_heads(graph: GraphBuilder, attention: MultiHeadAttention, pa
         attention: The layer, which has these norms.
         packed: Queries, keys and values `(rows, width)`, not yet scaled.
     """
-    widths, width = head_widths(attention), attention.config.key_dim
-    query, key, value = graph.ops("Split", packed, integers(*widths), count=3, axis=1)
-    found, large = [], magnitudes(attention)
-    for part, norm, scale, whole in (
-        (query, attention.query_norm, large * np.float32(score_scale(attention)), widths[0]),
-        (key, attention.key_norm, large, widths[1]),
-    ):
-        if attention.config.query_key_norm_over == "all_heads":
-            found.append(normalized(graph, part, norm, scale=np.tile(scale, whole // width)))
+    widths, found = head_widths(attention), []
+    *parts, value = graph.ops("Split", packed, integers(*widths), count=3, axis=1)
+    norms = norms_of_heads(attention)
+    for part, (norm, scale), whole in zip(parts, norms, widths[:2], strict=True):
+        if len(scale) == whole:
+            found.append(normalized(graph, part, norm, scale=scale))
             continue
-        heads = normalized(graph, graph.reshape(part, -1, width), norm, scale=scale)
+        heads = normalized(graph, graph.reshape(part, -1, len(scale)), norm, scale=scale)
         found.append(graph.reshape(heads, -1, whole))
     return graph.op("Concat", *found, value, axis=1)
+
+
+def norms_of_heads(attention: MultiHeadAttention) -> list[tuple[Any, np.ndarray]]:
+    """Returns the norms of queries and of keys, each with what its features are multiplied by
+    afterwards, float32 `(width,)` of one head, or of all heads if it normalises these together.
+    """
+    large, count = magnitudes(attention), (1, 1)
+    if attention.config.query_key_norm_over == "all_heads":
+        count = attention.config.num_heads, attention.config.num_key_value_heads
+    return [
+        (attention.query_norm, np.tile(large * np.float32(score_scale(attention)), count[0])),
+        (attention.key_norm, np.tile(large, count[1])),
+    ]
 
 
 def normalized(

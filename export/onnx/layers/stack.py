@@ -22,6 +22,7 @@ from keras_transformer.export.onnx.layers.activations import Activation, Gate
 from keras_transformer.export.onnx.layers.linear import Linear, side_by_side
 from keras_transformer.export.onnx.layers.norms import normalized, with_normalized_heads
 from keras_transformer.export.onnx.quantize.kernels import Kernels
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.recurrences.ssru import SSRU
 
@@ -35,8 +36,9 @@ HOLDS: dict[type, set[str]] = {
 }
 
 
-# Adds the nodes of a norm.
+# Adds the nodes of a norm, and of those of queries and keys.
 Normalize = Callable[[GraphBuilder, str, Any], str]
+NormalizeHeads = Callable[[GraphBuilder, MultiHeadAttention, str], str]
 
 
 class Parts(NamedTuple):
@@ -109,7 +111,11 @@ def feed_forward(graph: GraphBuilder, layer: FeedForward, kernels: Kernels) -> P
 
 
 def each_sub_layer(
-    graph: GraphBuilder, kernels: Kernels, stack: Any, attend: dict[str, EmitAttention]
+    graph: GraphBuilder,
+    kernels: Kernels,
+    stack: Any,
+    attend: dict[str, EmitAttention],
+    normalize_heads: NormalizeHeads = with_normalized_heads,
 ) -> Iterator[tuple[Any, Parts]]:
     """Yields the `Residual` and the parts of each sub-layer of a stack, in order.
 
@@ -119,6 +125,7 @@ def each_sub_layer(
         stack: The Keras stack.
         attend: The functions that emit attention, by what is attended to: "own" and "source";
             "recurrence" emits the recurrence that replaces self-attention.
+        normalize_heads: Adds the norms of queries and keys to the outputs of `own_projection`.
     """
     for number, block in enumerate(stack.blocks):
         for sub_layer in block.sub_layers:
@@ -129,7 +136,7 @@ def each_sub_layer(
                 kind = "recurrence" if isinstance(layer, SSRU) else sub_layer.attends_to
                 parts = attend[kind](layer, number)
                 if getattr(layer, "query_norm", None) is not None:
-                    parts = parts.after(partial(with_normalized_heads, graph, layer))
+                    parts = parts.after(partial(normalize_heads, graph, layer))
             yield residual, parts._replace(norm=residual.output_norm)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -34,10 +35,18 @@ class SelfCase:
     """
 
     def __init__(
-        self, seed: int, batch: int, beams: int, heads: int, width: int, step: int, group: int = 1
+        self,
+        seed: int,
+        batch: int,
+        beams: int,
+        heads: int,
+        width: int,
+        step: int,
+        group: int = 1,
+        window: int = 0,
     ) -> None:
         self.heads, self.width, self.step, self.beams = heads, width, step, beams
-        self.group = group
+        self.group, self.window = group, window
         rows, capacity = batch * beams, step + 1 + seed % 3
         self.packed = draw(seed, rows, (group + 2) * heads * width)
         self.caches = [draw(seed + n, rows, heads, capacity, width) for n in (1, 2)]
@@ -59,7 +68,7 @@ class SelfCase:
         for row, head in np.ndindex(*found.shape[:2]):
             sentence, beam = divmod(row, self.beams)
             rows = sentence * self.beams + self.table[sentence, beam, : self.step]
-            places = [*zip(rows, range(self.step), strict=True), (row, self.step)]
+            places = [*zip(rows, range(self.step), strict=True), (row, self.step)][-self.window :]
             keys, values = (
                 np.stack([c[r, head // self.group, t] for r, t in places]) for c in written
             )
@@ -75,13 +84,14 @@ class SelfCase:
     width=WIDTHS,
     step=st.integers(0, 40),
     group=st.integers(1, 3),
+    window=st.sampled_from([0, 1, 4, 19, 60]),
 )
 # More than one thread's work.
-@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30, group=1)
-@example(seed=0, batch=40, beams=4, heads=2, width=64, step=30, group=4)
+@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30, group=1, window=0)
+@example(seed=0, batch=40, beams=4, heads=2, width=64, step=30, group=4, window=9)
 def test_self_attention_follows_the_table_of_beams(run: Run, **sizes: int) -> None:
     case = SelfCase(**sizes)
-    found, *caches = run("SelfAttention", case.inputs(), outputs=3)
+    found, *caches = run("SelfAttention", case.inputs(), outputs=3, window=case.window)
     expected, written = case.expected()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     for ours, theirs in zip(caches, written, strict=True):
@@ -121,6 +131,59 @@ def test_rotary_turns_the_pairs_of_queries_and_keys(
     np.testing.assert_array_equal(found[:, turned:], packed[:, turned:])
     [at_one] = run("Rotary", [packed, inputs[1][:1], inputs[2]], stored=[2], heads=2 * heads)
     np.testing.assert_array_equal(at_one[0], found[0])
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(1, 5),
+    heads=st.integers(1, 4),
+    shared=st.integers(1, 3),
+    width=WIDTHS,
+    has_mean=st.booleans(),
+)
+@example(seed=0, rows=300, heads=9, shared=3, width=64, has_mean=False)  # Of several threads.
+def test_norms_of_heads_are_keras_s_of_each_queries_and_keys(
+    run: Run, seed: int, rows: int, heads: int, shared: int, width: int, has_mean: bool
+) -> None:
+    # Of keys the norms are as wide as two heads.
+    sizes, widths = [heads, shared], [width, 2 * width]
+    ends = np.cumsum(np.multiply(sizes, widths))
+    packed = draw(seed, rows, ends[1] + 3)
+    kind = keras.layers.LayerNormalization if has_mean else keras.layers.RMSNormalization
+    layers = [kind(epsilon=1e-3) for _ in sizes]
+    for number, (layer, wide) in enumerate(zip(layers, widths, strict=True)):
+        layer.build((rows, wide))
+        layer.set_weights([draw(seed + number, wide) for _ in layer.weights])
+    *parts, rest = np.split(packed, ends, axis=1)
+    expected = [
+        np.asarray(layer(part.reshape(rows, size, wide))).reshape(rows, -1)
+        for layer, part, size, wide in zip(layers, parts, sizes, widths, strict=True)
+    ]
+    weights = [one for layer in layers for one in layer.get_weights()]
+    inputs, stored = [packed, *weights], range(1, 1 + len(weights))
+    name, flags = "NormHeads" if has_mean else "RmsNormHeads", {"heads": heads, "shared": shared}
+    [found] = run(name, inputs, stored=stored, epsilon=1e-3, **flags)
+    np.testing.assert_allclose(
+        found, np.concatenate([*expected, rest], axis=1), rtol=1e-3, atol=1e-4
+    )
+    np.testing.assert_array_equal(found[:, ends[1] :], rest)
+
+
+@pytest.mark.parametrize(
+    ("columns", "width", "flags", "message"),
+    [
+        (39, 8, {"heads": 3, "shared": 2}, "packed must hold 24 and 16 numbers .*, got 39"),
+        (40, 8, {"heads": 2**31 - 1, "shared": 2}, "the width of all heads must be from 1"),
+        (40, 0, {"heads": 3, "shared": 2}, "gamma must be stored in the graph"),
+        (40, 8, {"heads": 3, "shared": 0}, "shared must be from 1"),
+    ],
+)
+def test_norms_of_heads_that_are_not_there_are_refused(
+    run: Run, columns: int, width: int, flags: dict[str, int], message: str
+) -> None:
+    inputs = [draw(0, 2, columns), *[np.ones(width, np.float32)] * 2]
+    with pytest.raises(Exception, match=message):
+        run("RmsNormHeads", inputs, stored=(1, 2), epsilon=1e-6, **flags)
 
 
 @given(

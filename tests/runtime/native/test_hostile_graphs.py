@@ -43,11 +43,15 @@ ROWS = [floats(4, 16), floats(4, 16)]
 EPSILON = {"epsilon": 1e-6}
 # Inputs, how many outputs, the places of stored inputs, and attributes that fit.
 OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any]]] = {
-    "SelfAttention": ([floats(4, 48), *CACHES, *STEP], 3, (), {}),
+    "SelfAttention": ([floats(4, 48), *CACHES, *STEP], 3, (), {"window": 2}),
     "Ssru": ([floats(4, 16), floats(4, 1, 2, 8), *STEP], 2, (), {}),
     "CrossAttention": ([floats(4, 16), *SOURCE], 1, (), {}),
     "SequenceAttention": ([floats(6, 48), ints(2, 3)], 1, (), {"heads": 2}),
     "Rotary": ([floats(4, 48), ints(4), floats(8)], 1, (2,), {"heads": 4}),
+    "RmsNormHeads": ([floats(4, 48), floats(8), floats(8)], 1, (1, 2),
+                     {"heads": 2, "shared": 2, **EPSILON}),
+    "NormHeads": ([floats(4, 48), *NORM, floats(8), floats(8)], 1, (1, 2, 3, 4),
+                  {"heads": 1, "shared": 2, **EPSILON}),
     "SplitHeads": ([floats(6, 32), ints(2, 3)], 2, (), {"heads": 2, "parts": 2}),
     "PackTokens": ([ints(2, 3)], 3, (), {"pad": 0}),
     "TokenPositions": ([ints(2, 3)], 2, (), {"pad": 0}),
@@ -67,6 +71,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
                           floats(VOCABULARY)], 1, (3, 4), {}),
     "ListedIds": ([*LISTS, ints(2, 2)], 1, (), {}),
     "NormRows": ([floats(4, 16), *NORM], 1, (1, 2), EPSILON),
+    "AppendRow": ([floats(4, 16), floats(3)], 1, (), {}),
     "AddRows": ([floats(4, 16), floats(1, 16)], 1, (), {}),
     "AddRmsNorm": ([*ROWS, floats(16)], 2, (2,), EPSILON),
     "RmsNormRows": ([floats(4, 16), floats(16)], 1, (1,), EPSILON),
@@ -82,7 +87,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
                       {"units": 20, "relu": 1, "transposed": 1}),
     "Float32LookUp": ([floats(9, 8), ints(4)], 1, (0,), {}),
     "SelfAttentionSubLayer": ([*ROWS, *linear(16, 48), *linear(16, 16), *NORM, *CACHES, *STEP], 4,
-                              tuple(range(2, 8)), EPSILON),
+                              tuple(range(2, 8)), {"window": 2, **EPSILON}),
     "CrossAttentionSubLayer": ([*ROWS, *linear(16, 16), *linear(16, 16), *NORM, *SOURCE], 2,
                                tuple(range(2, 8)), EPSILON),
     "FeedForwardSubLayer": ([*ROWS, *linear(16, 32), *linear(32, 16, True), *NORM], 2,

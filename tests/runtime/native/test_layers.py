@@ -51,6 +51,17 @@ def test_rows_are_not_added_to_others(run: Run) -> None:
         run("AddRows", [draw(0, 3, 8), draw(1, 2, 8)])
 
 
+def test_numbers_stand_behind_each_row(run: Run) -> None:
+    x, y = draw(0, 3, 21), draw(1, 5)
+    [found] = run("AppendRow", [x, y])
+    np.testing.assert_array_equal(found, np.concatenate([x, np.tile(y, (3, 1))], axis=1))
+
+
+def test_nothing_stands_behind_rows_without_a_width(run: Run) -> None:
+    with pytest.raises(Exception, match="the width of x must be from 1 to .*, got 0"):
+        run("AppendRow", [np.zeros((2**40, 0), np.float32), draw(1, 5)])
+
+
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
 def test_add_rms_norm_is_a_sum_and_keras_s_rms_normalization(
     run: Run, seed: int, rows: int, width: int

@@ -179,18 +179,20 @@ def test_a_feed_forward_sub_layer_is_its_operators(
     heads=st.integers(1, 3),
     width=st.sampled_from([3, 8, 20]),
     step=st.integers(0, 9),
+    window=st.sampled_from([0, 3]),
 )
 def test_a_self_attention_sub_layer_is_its_operators(
-    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, step: int
+    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, step: int, window: int
 ) -> None:
-    rows, model = batch * beams, heads * width
+    rows, model, flags = batch * beams, heads * width, {"window": window}
     layer = SubLayer.random(seed, model + 1, 3 * model, model)
     x, residual = draw(seed + 8, rows, model + 1), draw(seed + 9, rows, model + 1)
     caches = [draw(seed + n, rows, heads, 10, width) for n in (10, 11)]
     table = np.random.default_rng(seed).integers(0, beams, (batch, beams, 10)).astype(np.int32)
     more = [*caches, np.array([step], np.int32), table]
-    found = layer.merged(run, "SelfAttentionSubLayer", [x, residual], more, outputs=4)
-    attended, *written = run("SelfAttention", [layer.first.apply(run, x), *more], outputs=3)
+    found = layer.merged(run, "SelfAttentionSubLayer", [x, residual], more, outputs=4, **flags)
+    projected = layer.first.apply(run, x)
+    attended, *written = run("SelfAttention", [projected, *more], outputs=3, **flags)
     assert_same(found, [*layer.finish(run, attended, residual), *written])
 
 

@@ -1,6 +1,7 @@
 // The operators of the domain keras_transformer that attend. Values are row-major.
 #pragma once
 
+#include "attention.h"
 #include "operator.h"
 #include "sub_layer.h"
 
@@ -8,15 +9,20 @@ namespace keras_transformer {
 
 // packed (rows, (heads + 2·shared)·width), cached keys and values (rows, shared, capacity, width), step
 // (1), which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
-// → (rows, heads·width) and the caches. `heads` is a multiple of `shared`.
-struct SelfAttention {
+// → (rows, heads·width) and the caches. `heads` is a multiple of `shared`. With a `window`, 0 for none,
+// keys so many places away or more are hidden from a query.
+class SelfAttention {
+ public:
   static constexpr const char* kName = "SelfAttention";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,
                                                  ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit SelfAttention(const Node&) {}
+  explicit SelfAttention(const Node& node) : window_(node.attribute<int64_t>("window", 0)) {}
   void compute(Context& context) const;
+
+ private:
+  int64_t window_;
 };
 template <>
 inline constexpr bool kUpdatesInPlace<SelfAttention> = true;
@@ -53,6 +59,31 @@ class Rotary {
  private:
   Constant<float> rates_;
   int64_t heads_;
+};
+
+// packed (rows, columns) and what `Kind` reads, gamma and perhaps beta, for queries and again for keys →
+// packed with the norms of its first `heads` parts, each as wide as the first gamma, and of `shared`
+// parts after them, as wide as the second; the rest is kept.
+template <typename Kind>
+class NormHeadsOperator {
+ public:
+  static constexpr const char* kName = Kind::kOfHeads;
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 1 + 2 * Kind::kConstants;
+  explicit NormHeadsOperator(const Node& node)
+      : queries_(node, 1),
+        keys_(node, 1 + Kind::kConstants),
+        heads_(node.count("heads")),
+        shared_(node.count("shared")) {
+    check_heads(heads_, queries_.width()), check_heads(shared_, keys_.width());
+  }
+  void compute(Context& context) const;
+
+ private:
+  Kind queries_, keys_;
+  int64_t heads_, shared_;
 };
 
 // packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
@@ -92,7 +123,7 @@ inline constexpr bool kManyOutputs<SplitHeads> = true;
 
 // x and residual (rows, width), two linear layers as those of `BytesLinear` or of `Bfloat16Linear`,
 // gamma and beta (width),
-// then caches, step and beams as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
+// then caches, step and beams, and a `window`, as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
 // that, and the caches.
 class SelfAttentionSubLayer {
  public:
@@ -102,11 +133,13 @@ class SelfAttentionSubLayer {
       ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kFloat};
   static constexpr size_t kRequiredInputs = 11;
-  explicit SelfAttentionSubLayer(const Node& node) : layer_(node) {}
+  explicit SelfAttentionSubLayer(const Node& node)
+      : layer_(node), window_(node.attribute<int64_t>("window", 0)) {}
   void compute(Context& context) const;
 
  private:
   SubLayer layer_;
+  int64_t window_;
 };
 template <>
 inline constexpr bool kUpdatesInPlace<SelfAttentionSubLayer> = true;

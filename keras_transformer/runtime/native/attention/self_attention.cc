@@ -16,10 +16,11 @@ struct Step {
   float* values;
   BeamTable table;
   int64_t rows, heads, shared, capacity, width, step;
+  int64_t first;  // the first place that the window lets the new tokens see
 
   int64_t model_width() const { return heads * width; }
   int64_t packed_width() const { return (heads + 2 * shared) * width; }
-  double cost() const { return heads * (step + 1) * (4 + width * 0.1); }
+  double cost() const { return heads * (step + 1 - first) * (4 + width * 0.1); }
 };
 
 // packed (count, (heads + 2 · shared) · width): queries, keys and values of the new tokens of some rows
@@ -41,14 +42,16 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
         std::memcpy(s.keys + own + s.step * s.width, key, size);
         std::memcpy(s.values + own + s.step * s.width, key + s.shared * s.width, size);
       }
-      const auto place = [&](int64_t t) KT_INLINE_LAMBDA {
+      const auto place = [&](int64_t seen) KT_INLINE_LAMBDA {
+        const int64_t t = s.first + seen;
         if (beams == nullptr || t == s.step) return own + t * s.width;
         return (sentence + beams[t]) * of_row + key_head * of_head + t * s.width;
       };
       attend(
           packed + there, [&](int64_t t) KT_INLINE_LAMBDA { return s.keys + place(t); },
           [&](int64_t t) KT_INLINE_LAMBDA { return s.values + place(t); },
-          [](int64_t) KT_INLINE_LAMBDA { return 0.0f; }, s.step + 1, s.width, output + there);
+          [](int64_t) KT_INLINE_LAMBDA { return 0.0f; }, s.step + 1 - s.first, s.width,
+          output + there);
     }
   }
 }
@@ -62,8 +65,8 @@ float* cache_of(Context& context, size_t input, size_t output, const Shape& shap
 }
 
 // Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs. There are
-// as many heads of queries as of keys.
-Step read_step(Context& context, size_t place, size_t output) {
+// as many heads of queries as of keys. A `window` of 0 sees all places.
+Step read_step(Context& context, size_t place, size_t output, int64_t window) {
   const Shape shape = context.shape(place, "cached keys", 4);
   Step step{};
   step.rows = shape[0], step.shared = shape[1], step.capacity = shape[2], step.width = shape[3];
@@ -75,6 +78,7 @@ Step read_step(Context& context, size_t place, size_t output) {
     throw std::invalid_argument("step " + std::to_string(step.step) + " is outside a cache of " +
                                 std::to_string(step.capacity) + " tokens");
   }
+  step.first = window > 0 ? std::max<int64_t>(0, step.step - window + 1) : 0;
   step.table = BeamTable::read(context, place + 3, step.rows, step.capacity);
   step.table.check(step.rows, 0, step.step);
   step.keys = cache_of(context, place, output, shape);
@@ -98,7 +102,7 @@ int64_t heads_of(int64_t columns, const Step& step) {
 }  // namespace
 
 void SelfAttention::compute(Context& context) const {
-  Step step = read_step(context, 1, 1);
+  Step step = read_step(context, 1, 1, window_);
   step.heads = heads_of(context.shape(0, "packed", 2)[1], step);
   const int64_t columns = step.packed_width(), model = step.model_width();
   const float* packed = context.input<float>(0, "packed", {step.rows, columns});
@@ -110,7 +114,7 @@ void SelfAttention::compute(Context& context) const {
 }
 
 void SelfAttentionSubLayer::compute(Context& context) const {
-  const Step step = read_step(context, SubLayer::kOwnInputs, 2);
+  const Step step = read_step(context, SubLayer::kOwnInputs, 2, window_);
   const int64_t model = step.model_width();
   const auto attend = [&](int64_t row, int64_t count, const float* packed, float* output) {
     fastest<attend_rows>(step, row, count, packed, output);

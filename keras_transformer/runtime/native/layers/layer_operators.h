@@ -175,6 +175,17 @@ class AddRows {
   void compute(Context& context) const;
 };
 
+// x (rows, width), y (count) → x with y behind each row (rows, width + count).
+class AppendRow {
+ public:
+  static constexpr const char* kName = "AppendRow";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 2;
+  explicit AppendRow(const Node&) {}
+  void compute(Context& context) const;
+};
+
 // x, y (rows, width) and what `Kind` reads, gamma and perhaps beta (width) → x + y and its norm.
 template <typename Kind>
 class AddNormOperator {

@@ -7,8 +7,8 @@ namespace keras_transformer {
 
 class Norm {
  public:
-  // What normalises rows, of each of which there is the sum, too.
-  static constexpr const char *kAdd = "AddNorm", *kAlone = "NormRows";
+  // What normalises sums of rows, rows alone, and queries and keys.
+  static constexpr const char *kAdd = "AddNorm", *kAlone = "NormRows", *kOfHeads = "NormHeads";
   static constexpr size_t kConstants = 2;
 
   // Reads gamma and beta (width), which are consecutive inputs, and the attribute epsilon.
@@ -19,7 +19,7 @@ class Norm {
 
   int64_t width() const { return gamma_.shape[0]; }
 
-  // x, y (rows, width) → sums and norms (rows, width).
+  // x, y (rows, width) → sums and norms (rows, width), which may be in the same memory.
   void run(const float* x, const float* y, int64_t rows, float* sums, float* norms) const;
 
  private:
@@ -31,7 +31,7 @@ class Norm {
 // Of Zhang and Sennrich 2019: x / √(mean(x²) + ε) · γ.
 class RmsNorm {
  public:
-  static constexpr const char *kAdd = "AddRmsNorm", *kAlone = "RmsNormRows";
+  static constexpr const char *kAdd = "AddRmsNorm", *kAlone = "RmsNormRows", *kOfHeads = "RmsNormHeads";
   static constexpr size_t kConstants = 1;
 
   // Reads gamma (width) and the attribute epsilon.

@@ -1,4 +1,6 @@
-// What becomes of rows that were looked up: their scale (section 3.4), and what is added to them.
+// What becomes of rows: their scale (section 3.4), and what is added to them or stands behind them.
+#include <algorithm>
+
 #include "layer_operators.h"
 #include "vectors.h"
 #include "versions.h"
@@ -25,6 +27,18 @@ void AddRows::compute(Context& context) const {
   float* output = context.output<float>(0, {rows, width});
   for (int64_t row = 0; row < rows; ++row, x += width, output += width) {
     fastest<add_row>(x, y + row % others * width, width, output);
+  }
+}
+
+void AppendRow::compute(Context& context) const {
+  const Shape shape = context.shape(0, "x", 2);
+  // Nothing else limits how many empty rows there are.
+  const int64_t rows = shape[0], width = check_positive("the width of x", shape[1]);
+  const int64_t count = context.shape(1, "y", 1)[0];
+  const float *x = context.input<float>(0), *y = context.input<float>(1);
+  float* output = context.output<float>(0, {rows, width + count});
+  for (int64_t row = 0; row < rows; ++row, x += width) {
+    output = std::copy_n(y, count, std::copy_n(x, width, output));
   }
 }
 

@@ -11,6 +11,7 @@ from keras_transformer.artefact.entries import GraphTensor
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export import OnnxTranslator, export_onnx
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
+from keras_transformer.export.onnx.graphs.pieces import Pieces
 from keras_transformer.export.onnx.graphs.readers import decoder_parts
 from keras_transformer.export.onnx.heads.vocabulary import vocabulary_product
 from keras_transformer.export.onnx.layers.linear import Linear
@@ -18,6 +19,7 @@ from keras_transformer.export.onnx.quantize.int8 import Int8
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 
 WIDTH = 32
+APPEND = Pieces(Float32()).append_ones
 STATES = np.random.default_rng(0).standard_normal((7, WIDTH)).astype(np.float32)
 
 
@@ -38,7 +40,7 @@ def test_the_product_is_the_logits(
     parts = decoder_parts(model)
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
-        states, matrix = vocabulary_product(graph, parts, "states")
+        states, matrix = vocabulary_product(graph, parts, "states", APPEND)
         return {"logits": kernels.linear(graph, states, Linear(matrix, transposed=True))}
 
     inputs = {"states": ("float32", ("rows", WIDTH))}
@@ -67,7 +69,7 @@ def test_in_bytes_a_bias_loses_less_than_a_step(seed: int, spread: float, make_h
         0.1 * random.standard_normal((WIDTH, 60)), spread * random.standard_normal(60)
     )
     graph = GraphBuilder([GraphTensor(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
-    _, matrix = vocabulary_product(graph, parts, "states")
+    _, matrix = vocabulary_product(graph, parts, "states", APPEND)
     values, steps = Int8().lines(matrix, 0, summed=True)
     found = values[:, WIDTH:].sum(axis=1) * steps
     errors = np.abs(found - np.asarray(parts.head.bias)) / steps
@@ -80,7 +82,7 @@ def test_a_token_that_a_bias_forbids_has_a_finite_row(bias: float, make_head: An
     biases = np.where(np.arange(60) == 7, bias, random.standard_normal(60))
     graph = GraphBuilder([GraphTensor(name="states", dtype="float32", shape=("rows", WIDTH))], 18)
     parts = make_head(random.standard_normal((WIDTH, 60)), biases)
-    _, matrix = vocabulary_product(graph, parts, "states")
+    _, matrix = vocabulary_product(graph, parts, "states", APPEND)
     sums = matrix[:, WIDTH:].sum(axis=1)
     assert sums[7] == pytest.approx(-1e9, rel=1e-5)
     np.testing.assert_allclose(np.delete(sums, 7), np.delete(biases, 7), atol=1e-5)
