@@ -77,7 +77,7 @@ SYSTEMS = (
     _both_directions("ELMo", 2018, "elmo", {}),
     _both_directions("Flair", 2018, "flair", {"feature_layers": "last"}, tokenizer_type="char"),
     # Its tuning, on the weights of the same language model as GPT.
-    System("ULMFiT", 2018, (_GPT,), {"init": "{gpt}", "layer_decay": 0.8, "unfreeze_steps": 30}),
+    System("ULMFiT", 2018, (_GPT,), {"init": "{gpt}", "layer_decay": 0.8, "unfreeze_steps": 15}),
     System("GPT", 2018, (_GPT,), {"init": "{gpt}"}, "gpt"),
     System("CVT", 2018, (), {"unlabelled_text": Path("text.txt")}),
     System("BERT", 2018, (Pretraining("bert", _BERT),), {"init": "{bert}"}),
