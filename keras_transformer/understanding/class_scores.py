@@ -66,7 +66,8 @@ def class_scores(
                 )
     both = [({*one}, {*other}) for one, other in zip(found, right, strict=True)]
     scores = {label: _scores_of(label, both) for label in labels}
-    occurring = [label for label in labels if any(label in found | right for found, right in both)]
+    seen = set[str]().union(*found, *right)
+    occurring = [label for label in labels if label in seen]
     return ClassScores(
         accuracy=sum(one == other for one, other in both) / len(right),
         macro_f1=sum(scores[label].f1 for label in occurring) / max(1, len(occurring)),
