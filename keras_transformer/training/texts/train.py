@@ -15,13 +15,7 @@ from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.text.tokenizer import ModelType, Tokenizer
 from keras_transformer.training.loop.strategy import open_replicas
-from keras_transformer.training.recipes import (
-    Recipe,
-    dropout,
-    nearest_preset,
-    presets_of,
-    recipe_of,
-)
+from keras_transformer.training.recipes import Recipe, dropout, nearest_preset, recipe_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint
@@ -114,7 +108,7 @@ def train_texts(
         )
     known = None if tokenizer is None else (tokenizer, tokenizer)
     if preset is not None:
-        check_choice("preset", preset, presets_of(task, kind.family))
+        check_choice("preset", preset, kind.family.presets)
     start = StartingPoint.open(known, init, vocab_size)
     vectors = InitialVectors.open(init_vectors, has_weights=start.has_weights)
     options = options or TrainOptions()
