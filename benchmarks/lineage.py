@@ -86,7 +86,7 @@ def _measure(
         elif system.name == "bag of words":
             found = {"score": bag_of_words.measure(task)}
         else:
-            found = tune(system, task, seed, made, made / f"tuned-{os.getpid()}")
+            found = tune(system, task, seed, made, made / f"tuned-{os.getpid()}", seconds)
         results.add(**key, **found)
 
 

@@ -62,13 +62,20 @@ def pretrain(one: Pretraining, directory: Path, seconds: float) -> dict[str, Any
     else:
         texts = {"train_text": directory / "text.txt", "valid_text": directory / "valid.txt"}
         flags |= texts
+    return _train_for(seconds, flags, output)
+
+
+def _train_for(seconds: float, flags: Flags, output: Path) -> dict[str, Any]:
+    """Trains with as many updates as take the time, and returns its "seconds" and "updates"."""
     few, more = (_run("train", {**flags, **_steps(count)}, output) for count in (_FEW, _MORE))
     each = max((more - few) / (_MORE - _FEW), 1e-3)
     updates = max(_MORE, int((seconds - few) / each) + _FEW)
     return {"seconds": _run("train", {**flags, **_steps(updates)}, output), "updates": updates}
 
 
-def tune(system: System, task: Task, seed: int, directory: Path, place: Path) -> dict[str, Any]:
+def tune(
+    system: System, task: Task, seed: int, directory: Path, place: Path, seconds: float
+) -> dict[str, Any]:
     """Trains by the command's defaults from what pretraining made, and measures on the test set.
 
     Args:
@@ -77,6 +84,7 @@ def tune(system: System, task: Task, seed: int, directory: Path, place: Path) ->
         seed: Of weights, dropout and the order of lines.
         directory: Folder of what pretraining made.
         place: Where the task's files and run are written; deleted at the end.
+        seconds: Processor time of a system that reads text without labels while it is tuned.
 
     Returns:
         "score" in percent and the "seconds" of training.
@@ -99,8 +107,12 @@ def tune(system: System, task: Task, seed: int, directory: Path, place: Path) ->
         else:
             flags[f"{part}_tsv"] = place / f"{part}.tsv"
             write_tsv(flags[f"{part}_tsv"], lines)
-    seconds = _run("train", flags, place / "run")
-    found = {"score": _score(task, place / "run", "features" in flags), "seconds": seconds}
+    run = place / "run"
+    if "unlabelled_text" in flags:
+        found = _train_for(seconds, flags, run)
+    else:
+        found = {"seconds": _run("train", flags, run)}
+    found["score"] = _score(task, run, "features" in flags)
     shutil.rmtree(place)
     return found
 
