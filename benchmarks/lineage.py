@@ -96,7 +96,7 @@ def _cells(system: System, every: list[Task], seeds: range) -> Iterator[tuple[Ta
         if task.kind == "language model":
             if system.language_model is not None:
                 yield task, 0
-        elif system.tuning is not None:
+        elif system.tuning is not None and (system.reads_pairs or not task.has_pairs):
             yield from (
                 (task, seed) for seed in seeds if seed == 0 or system.name != "bag of words"
             )

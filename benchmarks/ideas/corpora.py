@@ -41,6 +41,11 @@ class Task:
     valid: list[Any]
     test: list[Any]
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether a label is one of two texts."""
+        return self.kind == "classify" and len(self.test[0]) > 2
+
 
 def pairs_without_labels(data: Path) -> list[tuple[str, str]]:
     """Returns English and German lines: captions, and messages of programs."""

@@ -36,6 +36,7 @@ class System:
         tuning: Flags of `train` on a task; a text in braces is the path of a pretraining. None
             where it has no part in tasks with labels.
         language_model: Name of the pretraining that continues texts, if there is one.
+        reads_pairs: Whether it has a part in tasks on two texts.
     """
 
     name: str
@@ -43,6 +44,7 @@ class System:
     pretraining: tuple[Pretraining, ...] = ()
     tuning: Flags | None = field(default_factory=dict)
     language_model: str | None = None
+    reads_pairs: bool = True
 
 
 def _vectors(name: str, year: int, method: str) -> System:
@@ -79,7 +81,7 @@ SYSTEMS = (
     # Its tuning, on the weights of the same language model as GPT.
     System("ULMFiT", 2018, (_GPT,), {"init": "{gpt}", "layer_decay": 0.8, "unfreeze_steps": 15}),
     System("GPT", 2018, (_GPT,), {"init": "{gpt}"}, "gpt"),
-    System("CVT", 2018, (), {"unlabelled_text": Path("text.txt")}),
+    System("CVT", 2018, (), {"unlabelled_text": Path("text.txt")}, reads_pairs=False),
     System("BERT", 2018, (Pretraining("bert", _BERT),), {"init": "{bert}"}),
     System(
         "ERNIE's phrases",

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from ideas import report
-from ideas.corpora import tagged_words
+from ideas.corpora import Task, tagged_words
 from ideas.learn import tag_score
 from ideas.systems import SYSTEMS
+from lineage import _cells
 
 LINES = [
     {"pretraining": "gpt", "seconds": 9.0},
@@ -28,6 +29,17 @@ def test_a_system_is_tuned_from_what_it_pretrains(system) -> None:
     asked = {str(one).strip("{}") for one in values if str(one).startswith("{")}
     assert asked <= made and (system.language_model or next(iter(made), None)) in {*made, None}
     assert sum(one.share for one in system.pretraining) in (0, 1)
+
+
+def test_who_reads_single_texts_has_no_part_in_pairs() -> None:
+    pairs = Task("pairs", "classify", [], [], [("same", "a", "b")])
+    texts = Task("texts", "classify", [], [], [("de", "a")])
+    asked = {
+        system.name: [task for task, _ in _cells(system, [pairs, texts], range(1))]
+        for system in SYSTEMS
+    }
+    assert asked["CVT"] == [texts] and asked["BERT"] == [pairs, texts]
+    assert asked["Transformer-XL"] == []
 
 
 def test_words_are_tagged_by_their_form() -> None:
