@@ -26,6 +26,8 @@ _STEP_GRAPHS = ("decoder", "greedy", "greedy_scores")
 # Microseconds for which an idle worker stays awake: between steps; and between products, if the
 # next run is of another graph, whose workers need the cores.
 _STEP_SPIN, _SPIN = 300, 100
+_WITHOUT_OTHERS = RunOptions()
+_WITHOUT_OTHERS.only_execute_path_to_fetches = True
 _DTYPES = {
     "tensor(bool)": "bool",
     "tensor(int32)": "int32",
@@ -65,9 +67,7 @@ class Session(InferenceSession):
 
     def outputs(self, names: Sequence[str], inputs: Mapping[str, Any]) -> list[npt.NDArray]:
         """Returns some outputs, for which it computes nothing that only the others need."""
-        options = RunOptions()
-        options.only_execute_path_to_fetches = True
-        return self.run(list(names), inputs, options)
+        return self.run(list(names), inputs, _WITHOUT_OTHERS)
 
     def run_with_iobinding(self, binding: IOBinding, *options: Any) -> None:
         """Does as `run`, with memory that is bound."""

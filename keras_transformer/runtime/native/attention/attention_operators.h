@@ -122,9 +122,8 @@ template <>
 inline constexpr bool kManyOutputs<SplitHeads> = true;
 
 // x and residual (rows, width), two linear layers as those of `BytesLinear` or of `Bfloat16Linear`,
-// gamma and beta (width),
-// then caches, step and beams, and a `window`, as in `SelfAttention` → residual + the sub-layer's output, LayerNorm of
-// that, and the caches.
+// gamma and beta (width), then caches, step and beams, and a `window`, as in `SelfAttention` → residual +
+// the sub-layer's output, LayerNorm of that, and the caches.
 class SelfAttentionSubLayer {
  public:
   static constexpr const char* kName = "SelfAttentionSubLayer";
