@@ -5,8 +5,9 @@
 
 DATA is the folder of `multi30k_en_de` and `localisation_en_de`. Each system learns from the same
 72,000 texts without labels, in the same minutes of one processor, and is then tuned for each task
-by the command line's defaults. OUTPUT gets a line for each result, and what has one is not run
-again; models lie beside it. Prints the table of what OUTPUT has, and draws it.
+by the command line's defaults; one that reads text without labels while it is tuned has its minutes
+there. OUTPUT gets a line for each result, and what has one is not run again; models lie beside it.
+Prints the table of what OUTPUT has, and draws it.
 """
 
 import argparse
