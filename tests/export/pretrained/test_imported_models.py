@@ -105,6 +105,8 @@ CHANGED = {
         [f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")], _COMPUTED
     ),
     "translators/mt5": {"decoder.final_layer_norm.weight": _SCALED},
+    "translators/longt5": {},
+    "translators/umt5": {},
     "translators/t5_1_1": {"decoder.final_layer_norm.weight": _SCALED},
     **dict.fromkeys(
         [f"translators/marian{kind}" for kind in ("", "_pre_norm", "_ssru", "_ssru_pre_norm")]
@@ -115,9 +117,8 @@ CHANGED = {
 # Read, and of no form that can be written.
 # Their writers are those of BERT, Llama 3 and Qwen 3.
 ALIKE = {"stacks/roberta_classes", "stacks/llama", "stacks/smollm3", "stacks/olmo2"}
-NOT_WRITTEN = {"marian_apart", "umt5", "opennmt", "opennmt_post_norm"}
+NOT_WRITTEN = {"marian_apart", "opennmt", "opennmt_post_norm"}
 NOT_WRITTEN |= {
-    "longt5",
     "t5gemma",
     "transfo_xl",
     "transfo_xl_adaptive",
