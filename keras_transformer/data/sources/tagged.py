@@ -7,6 +7,7 @@ from itertools import chain
 
 from keras_transformer.data.sources.files import (
     PathLike,
+    WrongLines,
     as_paths,
     iter_lines,
     require_files,
@@ -123,23 +124,22 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
         OSError: A file cannot be read.
-        ValueError: A word has no tag (names file and line), or there is no word at all.
+        ValueError: Words have no tag (names file and lines), or there is no word at all.
     """
     files = as_paths(paths)
     require_files(files)
     texts: list[list[tuple[str, str]]] = []
-    lines = []
+    lines, wrong = [], WrongLines()
     for path in files:
         begin = len(texts)
         for number, line in enumerate(iter_lines(path), start=1):
-            row = []
-            for item in line.split():
-                word, _, tag = item.rpartition("/")
-                if not word or not tag:
-                    raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
-                row.append((word, tag))
-            texts.append(row)
+            items = [(*item.rpartition("/"), item) for item in line.split()]
+            untagged = [item for word, _, tag, item in items if not word or not tag]
+            if untagged:
+                wrong.add(path, number, f"expected word/TAG, got {untagged[0]!r}")
+            texts.append([(word, tag) for word, _, tag, _ in items])
         lines.append((str(path), range(1, len(texts) - begin + 1)))
+    wrong.refuse()
     words = [tuple(word for word, _ in row) for row in texts]
     tags = [tuple(tag for _, tag in row) for row in texts]
     return TaggedTexts(words, tags, ", ".join(map(str, files)), lines)
