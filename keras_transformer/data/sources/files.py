@@ -178,23 +178,24 @@ def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
         raise OSError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
 
 
-def text_name(text: int, files: Sequence[tuple[str, Sequence[int]]]) -> str:
+def text_name(text: int, files: Sequence[tuple[str, Sequence[int]]], origin: str = "") -> str:
     """Returns what messages call a text: its file and line, or its number where they are unknown.
 
     Args:
         text: Its number, from 0.
         files: For each file its name and the line of each of its texts, from 1.
+        origin: Where texts come from whose files are unknown.
 
     Example:
-        >>> text_name(2, [("a.tsv", [1, 4]), ("b.tsv", [3])]), text_name(2, [])
-        ('b.tsv, line 3', 'text 3')
+        >>> text_name(2, [("a.tsv", [1, 4]), ("b.tsv", [3])]), text_name(2, [], "here")
+        ('b.tsv, line 3', 'here, text 3')
     """
     line = text
     for file, lines in files:
         if line < len(lines):
             return f"{file}, line {lines[line]}"
         line -= len(lines)
-    return f"text {text + 1}"
+    return f"{origin}, text {text + 1}".removeprefix(", ")
 
 
 class WrongLines:

@@ -1,7 +1,7 @@
 """Tagged texts in memory, from lines of `word/TAG`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,6 +13,7 @@ from keras_transformer.data.sources.files import (
     require_files,
     text_name,
 )
+from keras_transformer.data.sources.texts import refuse_unknown
 from keras_transformer.understanding.tag_schemes import TagScheme
 
 # Misplaced tags that a note names one by one.
@@ -58,6 +59,19 @@ class TaggedTexts:
     def label_counts(self) -> dict[str, int]:
         """How many words have each tag."""
         return dict(Counter(chain.from_iterable(self.tags)))
+
+    def check_tags(self, known: Collection[str], owner: str) -> None:
+        """Raises `ValueError` that names all tags which the owner lacks, by file and line.
+
+        Args:
+            known: The tags of the owner.
+            owner: Whose they are, such as "the tagger's".
+        """
+        found = ((tag, text) for text, tags in enumerate(self.tags) for tag in tags)
+        refuse_unknown(found, known, owner, self._name_of, "tag")
+
+    def _name_of(self, text: int) -> str:
+        return text_name(text, self.files, self.origin)
 
     def __len__(self) -> int:
         """Returns the number of texts."""
@@ -105,13 +119,8 @@ class TaggedCorpus:
             raise ValueError(
                 f"a tagger needs two or more tags, and {self.train.origin} has only {classes[0]!r}"
             )
-        for number, tags in enumerate(self.valid.tags if self.valid else (), start=1):
-            for tag in tags:
-                if self.valid and tag not in classes:
-                    raise ValueError(
-                        f"{self.valid.origin}: the tag {tag!r} of text {number} is not in the "
-                        "training texts"
-                    )
+        if self.valid is not None:
+            self.valid.check_tags(classes, "those of the training texts")
 
 
 def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
