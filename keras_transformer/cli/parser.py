@@ -25,6 +25,10 @@ from keras_transformer.cli.flags.declarations import (
 from keras_transformer.suggestions import did_you_mean
 
 Options = TypeVar("Options")
+# Commands whose texts are the lines of standard input.
+_READ_LINES = frozenset(
+    "translate fill-mask classify rerank tag embed generate perplexity neighbours tokenize".split()
+)
 
 
 class UsageError(ValueError):
@@ -211,13 +215,20 @@ class CommandParser:
             name = unknown.group(1)
             hint = did_you_mean(name, self._types) or "; see --help."
             return f"unknown key {name!r} in {file or 'the --config file'}{hint}"
-        foreign = re.match(r"unrecognized arguments: (-[^\s=]*)", message)
+        foreign = re.match(r"unrecognized arguments: ([^\s=]*)", message)
         if foreign:
-            message += did_you_mean(foreign.group(1), self._flags) or "; see --help."
+            message += self._advice(foreign.group(1))
         message = message.removeprefix('Parser key "config": ')
         if file and (about_key or message.startswith("Problems parsing config")):
             message = f"--config {file}: {message}"
         return " ".join(message.split())
+
+    def _advice(self, foreign: str) -> str:
+        """Returns what to give instead of an argument that the command does not know."""
+        if foreign.startswith("-") or self.command not in _READ_LINES:
+            return did_you_mean(foreign, self._flags) or "; see --help."
+        tests = "".join(f", or from {flag} {foreign}" for flag in self._flags if "-test-" in flag)
+        return f"; {self.command} reads texts from standard input, as with `< {foreign}`{tests}."
 
 
 def flag_of(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
+from keras_transformer.cli.families import require_family
 from keras_transformer.cli.flags.pair_files import PairFileOptions
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.long_lines import LineOptions, places_taken
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, EvaluateOptions)
+    require_family(given.model, "encoder-decoder", judges=True)
     search = read_search(parser, arguments, given.model, skip=_LEFT_OUT)
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
