@@ -123,6 +123,7 @@ def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: 
 
 def test_help_names_the_default_of_every_preset(run_cli) -> None:
     text = " ".join(run_cli("train", "--help-all").out.split()).replace("- ", "-")
+    assert "Passes over the training pairs. If not given: the recipe's" in text
     assert (
         "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny, xlnet-tiny; "
         "64 for student-tiny; "
