@@ -31,10 +31,10 @@ def blocks(language: str, documents: tuple[str, ...] = DOCUMENTS) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def command_lines(program: str) -> list[list[str]]:
+def command_lines(program: str, documents: tuple[str, ...] = DOCUMENTS) -> list[list[str]]:
     """Returns the arguments of each shell line that calls a program."""
     found = []
-    for block in blocks("bash"):
+    for block in blocks("bash", documents):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words and words[0] == program:
@@ -69,8 +69,19 @@ def test_the_readme_leads_with_the_two_commands() -> None:
 def test_every_shown_command_parses(words: list[str]) -> None:
     command, *arguments = without_redirections(words)
     assert command in COMMANDS
-    if "--help" not in arguments:
+    if not {"--help", "--help-all"} & {*arguments}:
         import_module(module_of(command)).build_parser().parse(arguments)
+
+
+def test_the_short_help_of_training_has_the_flags_of_the_first_pages(capsys) -> None:
+    pages = ("README.md", "docs/start.md", "docs/translation.md")
+    lines = command_lines("keras-transformer", pages)
+    flags = {word for words in lines if words[0] == "train" for word in words if "--" in word}
+    assert len(flags) > 8
+    with pytest.raises(SystemExit):
+        import_module(module_of("train")).build_parser().parse(["--help"])
+    shown = capsys.readouterr().out
+    assert flags <= {*shown.split()} and len(shown.splitlines()) < 50
 
 
 @pytest.mark.parametrize("words", command_lines("make"), ids=" ".join)

@@ -15,9 +15,12 @@ _WITH_HEAD = {
     "regression": "rerank",
     "tagging": "tag",
 }
+_JUDGED_BY = {"classification": "classify --test-tsv", "tagging": "tag --test-text"}
 
 
-def require_family(directory: Path, wanted: FamilyName, head: EncoderHead | None = None) -> None:
+def require_family(
+    directory: Path, wanted: FamilyName, head: EncoderHead | None = None, *, judges: bool = False
+) -> None:
     """Refuses a directory whose model is of another family, or has another head.
 
     A directory whose family cannot be read passes: opening it reports the mistake.
@@ -26,6 +29,7 @@ def require_family(directory: Path, wanted: FamilyName, head: EncoderHead | None
         directory: A training run or an exported artefact.
         wanted: The family.
         head: The head of an encoder; any if None.
+        judges: Whether the model is to be judged by texts with the right answers.
 
     Raises:
         ValueError: The model is of another kind; the message names commands that it is for.
@@ -38,7 +42,7 @@ def require_family(directory: Path, wanted: FamilyName, head: EncoderHead | None
     needed = f"{_article(wanted)} model" + (f" with the head {head!r}" if head else "")
     raise ValueError(
         f"{directory} holds {_described(config)}, and this command needs {needed}: use "
-        f"{_commands(config)}{_training(head)}."
+        f"{_commands(config, judges)}{_training(head)}."
     )
 
 
@@ -76,7 +80,10 @@ def _article(family: str) -> str:
     return f"an {family}" if family.startswith("e") else f"a {family}"
 
 
-def _commands(config: dict[str, Any]) -> str:
+def _commands(config: dict[str, Any], judges: bool) -> str:
     usual = FAMILIES[config.get("family", ENCODER_DECODER.name)].commands
-    command = _WITH_HEAD.get(config.get("head") or "")
-    return f"{command} or {usual}" if command else usual
+    head = config.get("head") or ""
+    judged = _JUDGED_BY.get(head)
+    if judges and judged:
+        return judged
+    return f"{_WITH_HEAD[head]} or {usual}" if head in _WITH_HEAD else usual

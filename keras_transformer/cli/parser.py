@@ -25,6 +25,10 @@ from keras_transformer.cli.flags.declarations import (
 from keras_transformer.suggestions import did_you_mean
 
 Options = TypeVar("Options")
+# Commands whose texts are the lines of standard input.
+_READ_LINES = frozenset(
+    "translate fill-mask classify rerank tag embed generate perplexity neighbours tokenize".split()
+)
 
 
 class UsageError(ValueError):
@@ -53,6 +57,8 @@ class CommandParser:
         self._flags = ["--config", "--help", *(["--print-config"] if prints_config else [])]
         self._positionals: set[str] = set()
         self._usage: list[str] = []
+        self._added: dict[str, Action] = {}
+        self._brief: Mapping[str, str] = {}
         self._parser = ArgumentParser(
             prog=f"keras-transformer {command}",
             usage="%(prog)s [options]",
@@ -137,7 +143,18 @@ class CommandParser:
             if "alone" in field.metadata:
                 declared |= {"nargs": "?", "const": field.metadata["alone"]}
             added = group.add_argument(flag, help=texts.get(field.name, ""), **declared)
+            self._added[flag] = added
             self._flags += added.option_strings
+
+    def shorten_help(self, texts: Mapping[str, str]) -> None:
+        """Makes `--help` show the flags that most calls need, and `--help-all` all of them.
+
+        Args:
+            texts: The line of each such flag.
+        """
+        self._brief = texts
+        self._flags.append("--help-all")
+        self._parser.add_argument("--help-all", action="help", help="Show all options, and exit.")
 
     def parse(self, arguments: Sequence[str]) -> Namespace:
         """Reads flags and YAML.
@@ -150,6 +167,8 @@ class CommandParser:
                 refuse_double_keys(Path(file))
             except ValueError as error:
                 raise UsageError(str(error)) from error
+        if self._brief and not {"-h", "--help"}.isdisjoint(arguments):
+            self._leave_brief_help()
         try:
             return self._parser.parse_args(list(arguments))
         except ArgumentError as error:
@@ -183,6 +202,20 @@ class CommandParser:
         keys = {flag_of(key): key for key in self._types if key not in self._positionals}
         return choices(self._types[keys[flag]]) if flag in keys else ()
 
+    def _leave_brief_help(self) -> None:
+        """Makes the library's help the short one, with a line a flag where that is wide enough."""
+        self._parser.description = (
+            f"{self._parser.description} These are the options that most calls need; --help-all "
+            "shows all of them."
+        )
+        self._parser.formatter_class = _BriefHelpFormatter
+        for flag, action in self._added.items():
+            action.help = self._brief.get(flag, SUPPRESS)
+
+    @property
+    def _whole_help(self) -> str:
+        return "--help-all" if self._brief else "--help"
+
     def _shown(self, key: str) -> str:
         """Returns a key as the user types it: a flag, or the bare name of a positional."""
         return key if key in self._positionals else flag_of(key)
@@ -209,15 +242,22 @@ class CommandParser:
         unknown = re.match(r"Option '([\w.-]+)' is not accepted", message)
         if unknown:
             name = unknown.group(1)
-            hint = did_you_mean(name, self._types) or "; see --help."
+            hint = did_you_mean(name, self._types) or f"; see {self._whole_help}."
             return f"unknown key {name!r} in {file or 'the --config file'}{hint}"
-        foreign = re.match(r"unrecognized arguments: (-[^\s=]*)", message)
+        foreign = re.match(r"unrecognized arguments: ([^\s=]*)", message)
         if foreign:
-            message += did_you_mean(foreign.group(1), self._flags) or "; see --help."
+            message += self._advice(foreign.group(1))
         message = message.removeprefix('Parser key "config": ')
         if file and (about_key or message.startswith("Problems parsing config")):
             message = f"--config {file}: {message}"
         return " ".join(message.split())
+
+    def _advice(self, foreign: str) -> str:
+        """Returns what to give instead of an argument that the command does not know."""
+        if foreign.startswith("-") or self.command not in _READ_LINES:
+            return did_you_mean(foreign, self._flags) or f"; see {self._whole_help}."
+        tests = "".join(f", or from {flag} {foreign}" for flag in self._flags if "-test-" in flag)
+        return f"; {self.command} reads texts from standard input, as with `< {foreign}`{tests}."
 
 
 def flag_of(name: str) -> str:
@@ -303,3 +343,10 @@ class _HelpFormatter(DefaultHelpFormatter):
         if action.default is None or action.default is False or action.default in (SUPPRESS, []):
             return text
         return f"{text} (default: %(default)s)"
+
+
+class _BriefHelpFormatter(_HelpFormatter):
+    """Help lines whose texts stand beside flags as long as `--train-source PATH [PATH ...]`."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, max_help_position=34, **options)

@@ -31,6 +31,10 @@ _LIMITS = {
 }
 # Grammars of earlier searches that are kept.
 _KEPT = 32
+# What OpenAI calls json_object.
+_ANY_OBJECT = json.dumps({"type": "object"})
+# First characters of a grammar's texts that an error names.
+_NAMED = 3
 _MOST_SHOWN = 300
 # Where in the grammar that it was made of, which nobody wrote.
 _PLACE = re.compile(r"^at \d+\(\d+\): (failed to compile JSON schema: )?|^\d+ \|.*|^\^$")
@@ -65,13 +69,7 @@ class Grammars:
     def _compiled(
         self, name: str, value: str | tuple[str, ...], stop_tokens: tuple[int, ...]
     ) -> GrammarState:
-        llguidance = _package()
-        matcher = llguidance.LLMatcher(
-            self._tokenizer,
-            _UNFORCED + _lark(llguidance, name, value),
-            log_level=0,
-            limits=llguidance.LLParserLimits(**_LIMITS),
-        )
+        matcher = _matcher(self._tokenizer, name, value)
         if matcher.is_error():
             raise ValueError(f"{name} cannot be followed: {_reason(matcher.get_error())}")
         ends = {token for token in stop_tokens if token < self._vocab_size}
@@ -79,8 +77,11 @@ class Grammars:
         inside = np.arange(self._vocab_size)
         start = _State(matcher, self._first_names, inside, np.array(sorted(ends)))
         if not start.allowed.any():
+            called = f"{name} of any object (json_object)" if value == _ANY_OBJECT else name
+            first = " or ".join(_first_characters(name, value))
             raise ValueError(
-                f"{name} cannot be followed: no token of the vocabulary begins such a text."
+                f"{called} cannot be followed: no token of the vocabulary begins such a text"
+                f"{', which begins with ' * bool(first)}{first}."
             )
         return start
 
@@ -182,6 +183,38 @@ def _package() -> Any:
             f"`{install_command('structured')}`."
         ) from error
     return llguidance
+
+
+def _matcher(tokenizer: Any, name: str, value: str | tuple[str, ...]) -> Any:
+    """Returns the package's state of an empty text that follows a grammar."""
+    llguidance = _package()
+    return llguidance.LLMatcher(
+        tokenizer,
+        _UNFORCED + _lark(llguidance, name, value),
+        log_level=0,
+        limits=llguidance.LLParserLimits(**_LIMITS),
+    )
+
+
+def _first_characters(name: str, value: str | tuple[str, ...]) -> list[str]:
+    """Returns how texts begin that follow a grammar: a few characters, and whether others do."""
+    llguidance, end = _package(), 256
+    single_bytes = [bytes([byte]) for byte in range(end)]
+    vocabulary = _Vocabulary([*single_bytes, b"\xffend"], end)
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(vocabulary))
+    begun = [(b"", _matcher(tokenizer, name, value))]
+    found: list[str] = []
+    while begun and len(found) <= _NAMED:
+        before, matcher = begun.pop(0)
+        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")
+        for byte in np.flatnonzero(bits[:end]).tolist():
+            text = before + single_bytes[byte]
+            try:
+                found.append(text.decode())
+            except UnicodeDecodeError:
+                begun.append((text, matcher.deep_copy()))
+                begun[-1][1].consume_token(byte)
+    return [*map(repr, found[:_NAMED]), *["others"] * (len(found) > _NAMED)]
 
 
 def _lark(llguidance: Any, name: str, value: Any) -> str:

@@ -52,12 +52,12 @@ from keras_transformer.pretrained.huggingface.single_stacks import SingleStack, 
 from keras_transformer.pretrained.huggingface.t5 import read_t5
 from keras_transformer.pretrained.huggingface.t5gemma import read_t5gemma
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.keras_hub.directory import FAMILIES as KERAS_HUB
 from keras_transformer.pretrained.keras_hub.directory import as_huggingface
 from keras_transformer.pretrained.keras_hub.preset import is_keras_hub
 from keras_transformer.pretrained.sentence_transformers import encoder_folder
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues, read_json
+from keras_transformer.suggestions import did_you_mean
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers
 
@@ -78,6 +78,12 @@ SINGLE_STACKS: dict[str, SingleStack] = {
     **TRANSFO_XLS,
     **XLNETS,
 }
+# The files by which formats are told, for messages.
+RECOGNISED_BY = (
+    "config.json (Hugging Face, keras-hub), model.bin (CTranslate2), .npz (Marian), .index "
+    "(a checkpoint of OpenNMT-tf) or .gguf (GGUF)"
+)
+_LIST = "docs/import.md lists what can be imported"
 # By `model_type` in the config of Hugging Face.
 HUGGINGFACE: dict[str, Callable[..., Imported]] = {
     "bart": partial(read_bart_family, variant=BART),
@@ -95,15 +101,6 @@ HUGGINGFACE: dict[str, Callable[..., Imported]] = {
         name: partial(read_single_stack, variant=variant) for name, variant in SINGLE_STACKS.items()
     },
 }
-
-
-def supported() -> str:
-    """Returns what can be imported, for messages."""
-    names = ", ".join(sorted(HUGGINGFACE))
-    return (
-        "Marian (.npz), CTranslate2 (model.bin), OpenNMT-tf (a TensorFlow checkpoint), GGUF, of "
-        f"keras-hub {', '.join(sorted(KERAS_HUB))} and, of Hugging Face, {names} are supported"
-    )
 
 
 def read_pretrained(directory: str | os.PathLike[str]) -> Imported:
@@ -155,7 +152,9 @@ def _read_format(path: Path) -> Imported:
     file = find_gguf(path)
     if file is not None:
         return read_gguf(file)
-    raise ImportRefusedError(f"{path} holds no model that is known: {supported()}.")
+    raise ImportRefusedError(
+        f"{path} holds no {RECOGNISED_BY}: give the folder that holds the model's files. {_LIST}."
+    )
 
 
 def from_pretrained(
@@ -220,9 +219,8 @@ def _read_huggingface(path: Path, root: Path, tensors: Tensors | None = None) ->
     config = dict(FileValues(file, read_json(file)).values)
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in HUGGINGFACE:
-        raise ImportRefusedError(
-            f"{file} has model_type {kind!r}, which is unknown: {supported()}."
-        )
+        hint = did_you_mean(kind, HUGGINGFACE) or "."
+        raise ImportRefusedError(f"{file} has model_type {kind!r}, which is unknown{hint} {_LIST}.")
     if kind in SINGLE_STACKS:
         imported = read_single_stack(path, config, SINGLE_STACKS[kind], root, tensors)
     else:

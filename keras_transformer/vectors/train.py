@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.data.sources.files import iter_lines, require_files, require_rereadable
+from keras_transformer.data.sources.files import (
+    WrongLines,
+    iter_lines,
+    require_files,
+    require_rereadable,
+)
 from keras_transformer.vectors.files import require_gensim
 from keras_transformer.vectors.options import VectorOptions
 from keras_transformer.vectors.words import Sentences
@@ -127,16 +132,15 @@ def _glove(
 def _relations(texts: Sequence[Path], options: VectorOptions) -> Any:
     from gensim.models.poincare import PoincareModel
 
-    pairs = []
+    pairs, wrong = [], WrongLines()
     for path in texts:
         for number, line in enumerate(iter_lines(path), start=1):
             words = tuple(line.split("\t"))
             if len(words) != 2 or not all(words) or words[0] == words[1]:
-                raise ValueError(
-                    f"{path}, line {number}: expected two different words with a tab between, got "
-                    f"{line[:80]!r}."
-                )
+                problem = f"expected two different words with a tab between, got {line[:80]!r}"
+                wrong.add(path, number, problem)
             pairs.append(words)
+    wrong.refuse()
     if not pairs:
         raise ValueError(f"{', '.join(map(str, texts))}: there is no relation.")
     passes = options.passes(2 * len(pairs))

@@ -15,6 +15,7 @@ CONFIGS = {
     "labels": EncoderConfig.preset(
         "bert-tiny", vocab_size=20, head="classification", labels=("a", "b")
     ),
+    "tags": EncoderConfig.preset("bert-tiny", vocab_size=20, head="tagging", labels=("a", "b")),
     "plain": EncoderConfig.preset("bert-tiny", vocab_size=20),
     "decoder": DecoderConfig.preset("gpt2-tiny", vocab_size=20),
     "translation": TransformerConfig.preset("tiny", vocab_size=20),
@@ -46,6 +47,8 @@ def directories(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         ("fill-mask", "labels", "use classify or embed, or train one with .*--task masked-lm"),
         ("tag", "plain", "use embed, or train one with `keras-transformer train --task tag`"),
         ("fill-mask", "translation", "use translate or score"),
+        ("evaluate", "labels", "use classify --test-tsv"),
+        ("evaluate", "tags", "use tag --test-text"),
         ("embed", "decoder", "use generate or perplexity"),
         ("generate", "labels", "use classify or embed"),
         ("perplexity", "translation", "use translate or score"),
@@ -54,8 +57,8 @@ def directories(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_a_model_of_another_kind_is_refused_with_its_own_commands(
     run_cli, directories: Path, command: str, name: str, advice: str
 ) -> None:
-    extra = ["--output", directories / "v.npy"] if command == "embed" else []
-    result = run_cli(command, directories / name, *extra, stdin=b"a\n")
+    flags = {"embed": ["--output", "v.npy"], "evaluate": ["--source", "a", "--reference", "b"]}
+    result = run_cli(command, directories / name, *flags.get(command, []), stdin=b"a\n")
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert str(directories / name) in result.err
     assert re.search(advice, result.err)

@@ -68,6 +68,16 @@ def test_a_missing_argument_is_one_line(run_cli, command: str) -> None:
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_a_file_in_place_of_standard_input_is_told_what_to_do(run_cli, command: str) -> None:
+    flags = {"embed": ["--output", "v.npy"], "evaluate": ["--source", "a", "--reference", "b"]}
+    result = run_cli(command, "model", "a.csv", *flags.get(command, []))
+    reads_lines = f"{command} reads texts from standard input, as with `< a.csv`" in result.err
+    assert reads_lines == (command == "rerank" or "of standard input" in cli.COMMANDS[command])
+    assert ("--test-tsv a.csv" in result.err) == (command == "classify")
+    assert ("--test-text a.csv" in result.err) == (command == "tag")
+
+
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [

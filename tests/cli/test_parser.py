@@ -201,6 +201,29 @@ def test_help_gives_descriptions_and_defaults(parser, capsys) -> None:
     assert "--resume Go on. --joint" in text
 
 
+@pytest.mark.parametrize("flag", ["-h", "--help", "--help-all"])
+def test_a_short_help_shows_some_flags_and_the_long_one_all(parser, capsys, flag: str) -> None:
+    parser.shorten_help({"--output-path": "Where.", "--beam-size": "Beams."})
+    assert "--help-all" in parser.flags
+    with pytest.raises(SystemExit):
+        parser.parse([flag])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "model A model." in text and "--config YAML" in text
+    if flag == "--help-all":
+        assert "--output-path PATH Where it goes, 50% of the time. (required)" in text
+        assert "--rate" in text and "--model-options.beam-size" in text
+        return
+    assert "--output-path PATH Where. (required)" in text
+    assert "--beam-size INT Beams. (default: 4)" in text
+    assert "--help-all shows all" in text and "--rate" not in text and "--model-options" not in text
+
+
+def test_where_the_help_is_short_errors_name_the_long_one(parser) -> None:
+    parser.shorten_help({"--beam-size": "Beams."})
+    with pytest.raises(UsageError, match="see --help-all[.]$"):
+        parse(parser, "--xyz")
+
+
 class OwnError(ValueError):
     def __init__(self, index: int, name: str) -> None:
         self.index = index

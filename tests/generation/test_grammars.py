@@ -146,12 +146,27 @@ def test_a_grammar_is_refused_or_followed_soon(
         grammars.start(options)
 
 
-def test_choices_that_the_vocabulary_cannot_begin_are_refused(
-    vocabularies: dict[str, TextIds],
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"choices": ("東京", "京")},
+            "choices cannot .* such a text, which begins with '京' or '東'.",
+        ),
+        (
+            {"regex": "[0-9]+"},
+            "regex cannot .* text, which begins with '0' or '1' or '2' or others.",
+        ),
+        ({"json_schema": {"type": "object"}}, r"any object \(json_object\) .* begins with '{'."),
+        ({"json_schema": {"enum": [[1]]}}, r"json_schema cannot .* begins with '\['."),
+    ],
+)
+def test_what_the_vocabulary_cannot_begin_is_named(
+    vocabularies: dict[str, TextIds], given: dict[str, Any], message: str
 ) -> None:
     text_ids = vocabularies["sentencepiece"]
-    with pytest.raises(ValueError, match="no token of the vocabulary begins"):
-        Grammars(text_ids, text_ids.subwords.size).start(SearchOptions(choices=("東京",)))
+    with pytest.raises(ValueError, match=f"{message}$"):
+        Grammars(text_ids, text_ids.subwords.size).start(SearchOptions(**given))
 
 
 def test_without_the_package_the_message_names_the_extra(

@@ -10,7 +10,7 @@ from keras_transformer.export.pretrained.huggingface.write import ARCHITECTURES
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.generation import read_search
 from keras_transformer.pretrained.keras_hub.directory import FAMILIES as KERAS_HUB
-from keras_transformer.pretrained.recognise import HUGGINGFACE, supported
+from keras_transformer.pretrained.recognise import HUGGINGFACE, RECOGNISED_BY
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "import.md"
@@ -45,7 +45,7 @@ def test_the_table_names_the_formats() -> None:
     rows = lines[begin + 2 : lines.index("", begin)]
     named = {re.split(r"[|,]", row)[1].strip().removesuffix(" 2") for row in rows}
     assert named == {"Marian", "CTranslate2", "OpenNMT-tf", "GGUF", "keras-hub", "Hugging Face"}
-    assert all(name in supported() for name in named)
+    assert all(name in RECOGNISED_BY for name in named)
 
 
 def test_the_way_out_names_the_architectures_of_hugging_face() -> None:

@@ -84,6 +84,7 @@ def test_relations_place_what_is_above_near_the_centre(tmp_path: Path) -> None:
         ("one two\n", "v.txt", {}, "0 of 2 words occur at least 2 times, and vectors need two"),
         ("a\na\nb\nb\n", "v.txt", {"method": "glove"}, "no two words of the text stand in one"),
         ("a\tb\na b\n", "v.txt", {"method": "poincare"}, r"line 2: expected two different words"),
+        ("a\n" * 2, "v.txt", {"method": "poincare"}, "2 lines cannot be .* line 1: .*; line 2: "),
         ("", "v.txt", {"method": "poincare"}, "there is no relation"),
     ],
 )

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_translator
-from keras_transformer.cli.corpora import read_catalogues
+from keras_transformer.cli.families import require_family
+from keras_transformer.cli.flags.pair_files import PairFileOptions
 from keras_transformer.cli.flags.search import TITLE, read_search
 from keras_transformer.cli.long_lines import LineOptions, places_taken
 from keras_transformer.cli.parser import CommandParser, read_fields
@@ -31,16 +32,13 @@ _LEFT_OUT = ("num_hypotheses", "require", *OF_ONE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class EvaluateOptions(PairFileOptions):
     """The test set and the form of the result.
 
     Args:
         source: Text file to translate, one sentence a line, plain or .gz; or, with --data tsv, po,
             xliff or tmx, a file that holds texts beside their translations.
         reference: Text file with the reference translations, line by line; with --data text.
-        data: Format of the source: lines of "text", or one of the other formats.
-        source_column: Column of the source text in a TSV or CSV file, counted from 0.
-        target_column: Column of its translation, counted from 0.
         output: Also write the translations to this file; missing folders are created.
         markup: Profile of the spans that translations keep; the run's if not given, "plain" for
             none.
@@ -50,13 +48,11 @@ class EvaluateOptions:
         noise: Score the test set also in capitals, with typos, without end punctuation, with emoji
             and with numbers, which shows how much a model loses on such texts.
         json: Print the result as one JSON object.
+        **pair_file_fields: Fields of `PairFileOptions`.
     """
 
     source: Path
     reference: Path | None = None
-    data: Literal["text", "tsv", "po", "xliff", "tmx"] = "text"
-    source_column: int = 0
-    target_column: int = 1
     output: Path | None = None
     markup: Profile | None = None
     glossary: Path | None = None
@@ -66,17 +62,7 @@ class EvaluateOptions:
     json: bool = False
 
     def __post_init__(self) -> None:
-        if self.data == "text" and self.reference is None:
-            raise ValueError("--data text needs --reference.")
-        if self.data != "text" and self.reference is not None:
-            raise ValueError(
-                f"--data {self.data} brings its own references: leave --reference out."
-            )
-        if self.data != "tsv" and (self.source_column, self.target_column) != (0, 1):
-            raise ValueError(
-                "--source-column and --target-column belong to --data tsv, but --data is "
-                f"{self.data}."
-            )
+        self.check_data(self.reference, "--reference")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -84,6 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = build_parser()
     given = parser.parse(arguments)
     options = read_fields(given, EvaluateOptions)
+    require_family(given.model, "encoder-decoder", judges=True)
     search = read_search(parser, arguments, given.model, skip=_LEFT_OUT)
     if find_spec("sacrebleu") is None:  # told now, not after minutes of translating
         raise ImportError(f"evaluate needs sacrebleu: install it with `{install_command('cli')}`.")
@@ -124,36 +111,17 @@ def build_parser() -> CommandParser:
 
 
 def _read_test_set(options: EvaluateOptions) -> tuple[list[str], list[str]]:
-    from keras_transformer.data.sources.files import read_lines
-
-    if options.data == "tsv":
-        return _read_table(options)
-    if options.reference is None:
-        pairs = read_catalogues([options.source], options.data)
+    """Returns both sides of the test set; of a TSV or CSV file without pairs that lack one."""
+    pairs = options.read_pairs(options.source, options.reference)
+    if options.data != "tsv":
         return list(pairs.source), list(pairs.target)
-    sources, references = list(read_lines(options.source)), list(read_lines(options.reference))
-    if len(sources) != len(references):
-        raise ValueError(
-            f"source and reference must match line by line: {options.source} has {len(sources)} "
-            f"lines, {options.reference} has {len(references)}."
-        )
-    if not sources:
-        raise ValueError(f"{options.source} is empty: give a file with sentences to translate.")
-    return sources, references
-
-
-def _read_table(options: EvaluateOptions) -> tuple[list[str], list[str]]:
-    """Returns both sides of a TSV or CSV file as training reads it, and says what it left out."""
-    from keras_transformer.data.sources.tsv import read_tsv
-
-    pairs = read_tsv(options.source, options.source_column, options.target_column)
     both = list(zip(pairs.source, pairs.target, strict=True))
     whole = [pair for pair in both if all(map(str.strip, pair))]
-    left_out = f"{options.source}: {len(both) - len(whole):,} pairs with an empty side are left out"
-    for note in (*pairs.notes, *[left_out] * (len(whole) < len(both))):
-        print(note, file=sys.stderr)
     if not whole:
         raise ValueError(f"{options.source} has no pair of texts: check --target-column.")
+    if len(whole) < len(both):
+        left_out = f"{len(both) - len(whole):,} pairs with an empty side are left out"
+        print(f"{options.source}: {left_out}", file=sys.stderr)
     return [source for source, _ in whole], [target for _, target in whole]
 
 

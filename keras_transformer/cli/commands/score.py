@@ -9,12 +9,12 @@ from typing import Any
 from tqdm import tqdm
 
 from keras_transformer.cli.artefact import RuntimeOptions, open_whole_text_translator
+from keras_transformer.cli.flags.pair_files import PairFileOptions
 from keras_transformer.cli.input_lines import answer_before_error, standard_input
 from keras_transformer.cli.json_answers import SOURCE, TARGET, JsonAnswers
 from keras_transformer.cli.long_lines import LineOptions
 from keras_transformer.cli.parser import CommandParser, UsageError, read_fields
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.search.confidence import token_score
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH, PositionsError, TooLongError
 from keras_transformer.search.options import Hypothesis
@@ -24,17 +24,20 @@ _BLOCK_LINES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreOptions:
+class ScoreOptions(PairFileOptions):
     """Which translations are scored, and how.
 
     Args:
-        source: Source text, one sentence a line, plain or .gz.
-        target: A translation of each line, line by line.
+        source: Source text, one sentence a line, plain or .gz; or, with --data tsv, po, xliff or
+            tmx, a file that holds texts beside their translations, of which each pair that training
+            would read gets a score, in order.
+        target: A translation of each line, line by line; with --data text.
         per_token: Write the mean over the tokens of each translation, including its end token,
             rather than the sum.
         max_source_length: Most tokens of a source line.
         jsonl: Read a JSON object a line from standard input instead of the two files, with a
             "source" and a "target", and write it again with the score.
+        **pair_file_fields: Fields of `PairFileOptions`.
     """
 
     source: Path | None = None
@@ -44,21 +47,28 @@ class ScoreOptions:
     jsonl: bool = False
 
     def __post_init__(self) -> None:
-        files = [("--source", self.source), ("--target", self.target)]
-        if self.jsonl and any(file is not None for _, file in files):
-            raise ValueError("--jsonl reads standard input: leave out --source and --target.")
-        missing = [flag for flag, file in files if file is None]
-        if missing and not self.jsonl:
+        files = {"--source": self.source, "--target": self.target}
+        if self.jsonl:
+            if any(files.values()) or self.data != "text":
+                raise ValueError(
+                    "--jsonl reads standard input: leave out --source, --target and --data."
+                )
+            return
+        if self.data != "text":
+            del files["--target"]
+        missing = [flag for flag, file in files.items() if file is None]
+        if missing:
             raise UsageError(f"missing: {', '.join(missing)}; see --help.")
+        self.check_data(self.target, "--target")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the subcommand; returns the exit code."""
     given = build_parser().parse(arguments)
     options = read_fields(given, ScoreOptions)
-    if options.source is None or options.target is None:
+    if options.source is None:
         return _score_json(given.model, read_fields(given, RuntimeOptions), options)
-    pairs = read_parallel(options.source, options.target)
+    pairs = options.read_pairs(options.source, options.target)
     whole = LineOptions(long_lines="refuse", max_source_length=options.max_source_length)
     runtime = read_fields(given, RuntimeOptions)
     translator = open_whole_text_translator(given.model, runtime, whole)
@@ -126,15 +136,16 @@ def _score_json(model: Path, runtime: RuntimeOptions, options: ScoreOptions) -> 
 
 def _about_line(error: TooLongError | PositionsError, done: int, options: ScoreOptions) -> str:
     """Says which of the lines after the first `done` is too long, and what to do about it."""
-    line = done + error.index + 1
+    # In other formats a pair is not a line.
+    line = f"{'line' if options.data == 'text' else 'pair'} {done + error.index + 1}"
     if isinstance(error, TooLongError):
         source = options.source or "the input"
         return (
-            f"line {line} of {source} has {error.tokens} tokens, more than the "
+            f"{line} of {source} has {error.tokens} tokens, more than the "
             f"{error.limit} allowed: raise --max-source-length where the model allows it."
         )
-    file = (options.source if error.side == "source" else options.target) or "the input"
+    file = (options.target if error.side == "target" else None) or options.source or "the input"
     return (
-        f"line {line} of {file} has {error.tokens} tokens with its end token, more than the "
+        f"{line} of {file} has {error.tokens} tokens with its end token, more than the "
         f"model's {error.limit} positions: shorten it."
     )

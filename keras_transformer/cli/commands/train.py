@@ -59,6 +59,30 @@ _LABELLED = dict.fromkeys(
     "with --task classify: label, tab, text, or two texts; with rerank: score of 0 to 1, "
     "query, text; with embed: two texts; or .csv",
 )
+# What `--help` shows; the others are for those who know what they look for.
+_BRIEF = {
+    "--data": "Kind of pairs to translate by.",
+    "--train-source": "Text of --data files, a sentence a line.",
+    "--train-target": "Its translation, line by line.",
+    "--valid-source": "Text to validate on.",
+    "--valid-target": "Its translation.",
+    "--train-tsv": "Pairs, or label, tab and text (classify).",
+    "--valid-tsv": "The same to validate on.",
+    "--train-text": "Plain text (masked-lm, causal-lm).",
+    "--valid-text": "The same to validate on.",
+    "--output": "Run directory to write.",
+    "--task": "What to train.",
+    "--preset": "Size of the model, and its recipe.",
+    "--vocab-size": "Pieces of the vocabulary.",
+    "--init": "Finished run to start from.",
+    "--resume": "Continue a run that was stopped.",
+    "--dry-run": "Print the plan and how long it takes.",
+    "--print-config": "Print all options for --config.",
+    "--epochs": "Passes over the text.",
+    "--max-steps": "Most updates.",
+    "--batch-tokens": "Most tokens of a batch.",
+    "--learning-rate": "Peak of the learning rate.",
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -318,4 +342,5 @@ def build_parser() -> CommandParser:
             skip=[field.name for field in fields(family) if field.name not in names],
             defaults=dict.fromkeys(names),
         )
+    parser.shorten_help(_BRIEF)
     return parser

@@ -100,10 +100,14 @@ def choices(annotation: Any) -> tuple[str, ...]:
 
 
 def field_texts(options_class: type) -> dict[str, str]:
-    """Returns each field's description from the docstring of its class, on one line."""
+    """Returns each field's description from the docstring of its class, on one line.
+
+    A flag that is not given is what Python calls None.
+    """
     texts = {}
     # A class's own text comes after, and replaces, those of the classes that it extends.
     for owner in reversed(options_class.__mro__):
         for entry in docstring_parser.parse(vars(owner).get("__doc__") or "").params:
-            texts[entry.arg_name] = " ".join((entry.description or "").split())
+            text = " ".join((entry.description or "").split())
+            texts[entry.arg_name] = text.replace("None: ", "If not given: ")
     return texts

@@ -30,19 +30,22 @@ def iter_lines(path: PathLike) -> Iterator[str]:
     Raises:
         FileNotFoundError: There is no such file.
         OSError: The file cannot be read (a directory, no permission).
-        ValueError: A line is not UTF-8 or the gzip data is broken; names file and line.
+        ValueError: Lines are not UTF-8 or the gzip data is broken; names file and lines. The lines
+            before the first of them have been yielded.
     """
+    wrong = WrongLines()
     for number, raw in enumerate(iter_raw_lines(path), start=1):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{os.fspath(path)}, line {number}: not UTF-8 (byte {error.start + 1} is "
-                f"0x{raw[error.start]:02x}); convert the file to UTF-8"
-            ) from error
+            problem = f"not UTF-8 (byte {error.start + 1} is 0x{raw[error.start]:02x})"
+            wrong.add(path, number, problem, remedy="convert the file to UTF-8")
+        if wrong.count:
+            continue
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         yield line.removesuffix("\n").removesuffix("\r")
+    wrong.refuse()
 
 
 def read_lines(path: PathLike) -> list[str]:
@@ -175,46 +178,53 @@ def iter_raw_lines(path: PathLike) -> Iterator[bytes]:
         raise OSError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
 
 
-def text_name(text: int, files: Sequence[tuple[str, Sequence[int]]]) -> str:
+def text_name(text: int, files: Sequence[tuple[str, Sequence[int]]], origin: str = "") -> str:
     """Returns what messages call a text: its file and line, or its number where they are unknown.
 
     Args:
         text: Its number, from 0.
         files: For each file its name and the line of each of its texts, from 1.
+        origin: Where texts come from whose files are unknown.
 
     Example:
-        >>> text_name(2, [("a.tsv", [1, 4]), ("b.tsv", [3])]), text_name(2, [])
-        ('b.tsv, line 3', 'text 3')
+        >>> text_name(2, [("a.tsv", [1, 4]), ("b.tsv", [3])]), text_name(2, [], "here")
+        ('b.tsv, line 3', 'here, text 3')
     """
     line = text
     for file, lines in files:
         if line < len(lines):
             return f"{file}, line {lines[line]}"
         line -= len(lines)
-    return f"text {text + 1}"
+    return f"{origin}, text {text + 1}".removeprefix(", ")
 
 
 class WrongLines:
-    """Lines that cannot be read, for one error about all of them."""
+    """Lines that cannot be read, for one error about all of them.
+
+    Attributes:
+        count: How many there are.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._named: list[str] = []
-        self._count = 0
+        self._remedies: list[str] = []
         self._path: PathLike = ""
 
-    def add(self, path: PathLike, number: int, problem: object) -> None:
-        """Adds a line of a file, counted from 1, and what is wrong with it."""
-        self._count += 1
-        if self._count <= _NAMED:
+    def add(self, path: PathLike, number: int, problem: object, remedy: str = "") -> None:
+        """Adds a line of a file, counted from 1, what is wrong with it, and what to do."""
+        self.count += 1
+        if remedy and remedy not in self._remedies:
+            self._remedies.append(remedy)
+        if self.count <= _NAMED:
             file = "" if path == self._path else f"{os.fspath(path)}, "
             self._named.append(f"{file}line {number}: {problem}".removesuffix("."))
             self._path = path
 
     def refuse(self) -> None:
         """Raises `ValueError` if there are any: the first ten are named, the others counted."""
-        if self._count == 1:
-            raise ValueError(self._named[0])
-        if self._count:
-            more = [f"and {self._count - _NAMED:,} more"] * (self._count > _NAMED)
-            listed = "; ".join([*self._named, *more])
-            raise ValueError(f"{self._count:,} lines cannot be read: {listed}")
+        if not self.count:
+            return
+        begin = f"{self.count:,} lines cannot be read: " * (self.count > 1)
+        more = [f"and {self.count - _NAMED:,} more"] * (self.count > _NAMED)
+        raise ValueError(begin + "; ".join([*self._named, *more, *self._remedies]))

@@ -1,17 +1,19 @@
 """Tagged texts in memory, from lines of `word/TAG`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from keras_transformer.data.sources.files import (
     PathLike,
+    WrongLines,
     as_paths,
     iter_lines,
     require_files,
     text_name,
 )
+from keras_transformer.data.sources.texts import refuse_unknown
 from keras_transformer.understanding.tag_schemes import TagScheme
 
 # Misplaced tags that a note names one by one.
@@ -57,6 +59,19 @@ class TaggedTexts:
     def label_counts(self) -> dict[str, int]:
         """How many words have each tag."""
         return dict(Counter(chain.from_iterable(self.tags)))
+
+    def check_tags(self, known: Collection[str], owner: str) -> None:
+        """Raises `ValueError` that names all tags which the owner lacks, by file and line.
+
+        Args:
+            known: The tags of the owner.
+            owner: Whose they are, such as "the tagger's".
+        """
+        found = ((tag, text) for text, tags in enumerate(self.tags) for tag in tags)
+        refuse_unknown(found, known, owner, self._name_of, "tag")
+
+    def _name_of(self, text: int) -> str:
+        return text_name(text, self.files, self.origin)
 
     def __len__(self) -> int:
         """Returns the number of texts."""
@@ -104,13 +119,8 @@ class TaggedCorpus:
             raise ValueError(
                 f"a tagger needs two or more tags, and {self.train.origin} has only {classes[0]!r}"
             )
-        for number, tags in enumerate(self.valid.tags if self.valid else (), start=1):
-            for tag in tags:
-                if self.valid and tag not in classes:
-                    raise ValueError(
-                        f"{self.valid.origin}: the tag {tag!r} of text {number} is not in the "
-                        "training texts"
-                    )
+        if self.valid is not None:
+            self.valid.check_tags(classes, "those of the training texts")
 
 
 def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
@@ -123,23 +133,22 @@ def read_tagged(paths: PathLike | Sequence[PathLike]) -> TaggedTexts:
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
         OSError: A file cannot be read.
-        ValueError: A word has no tag (names file and line), or there is no word at all.
+        ValueError: Words have no tag (names file and lines), or there is no word at all.
     """
     files = as_paths(paths)
     require_files(files)
     texts: list[list[tuple[str, str]]] = []
-    lines = []
+    lines, wrong = [], WrongLines()
     for path in files:
         begin = len(texts)
         for number, line in enumerate(iter_lines(path), start=1):
-            row = []
-            for item in line.split():
-                word, _, tag = item.rpartition("/")
-                if not word or not tag:
-                    raise ValueError(f"{path}, line {number}: expected word/TAG, got {item!r}")
-                row.append((word, tag))
-            texts.append(row)
+            items = [(*item.rpartition("/"), item) for item in line.split()]
+            untagged = [item for word, _, tag, item in items if not word or not tag]
+            if untagged:
+                wrong.add(path, number, f"expected word/TAG, got {untagged[0]!r}")
+            texts.append([(word, tag) for word, _, tag, _ in items])
         lines.append((str(path), range(1, len(texts) - begin + 1)))
+    wrong.refuse()
     words = [tuple(word for word, _ in row) for row in texts]
     tags = [tuple(tag for _, tag in row) for row in texts]
     return TaggedTexts(words, tags, ", ".join(map(str, files)), lines)

@@ -3,7 +3,7 @@ needs TensorFlow.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -117,24 +117,18 @@ class LabelledTexts:
         return names_in(self.labels[place]) if self.multi_label else (self.labels[place],)
 
     def check_labels(self, known: Collection[str], owner: str) -> None:
-        """Raises `ValueError` that names the first text with a label which the owner lacks.
+        """Raises `ValueError` that names all labels which the owner lacks, by file and line.
 
         Args:
             known: The labels of the owner.
             owner: Whose they are, such as "the classifier's".
         """
-        for place in self.filled:
-            for label in self.names_of(place):
-                if label not in known:
-                    raise ValueError(
-                        f"{self.name_of(place)}: the label {label!r} is not one of {owner}: "
-                        f"{_listed(known)}"
-                    )
+        found = ((label, place) for place in self.filled for label in self.names_of(place))
+        refuse_unknown(found, known, owner, self.name_of)
 
     def name_of(self, place: int) -> str:
         """Returns what messages call the text at a place, from 0: its file and line, if known."""
-        name = text_name(place, self.files)
-        return name if self.files else f"{self.origin}, {name}"
+        return text_name(place, self.files, self.origin)
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -263,9 +257,39 @@ def names_in(label: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in label.split(",") if (name := one.strip())))
 
 
-def _listed(labels: Collection[str], most: int = 10) -> str:
-    shown = ", ".join(map(repr, islice(labels, most)))
-    return shown if len(labels) <= most else f"{shown} and {len(labels) - most} more"
+def refuse_unknown(
+    found: Iterable[tuple[str, int]],
+    known: Collection[str],
+    owner: str,
+    name_of: Callable[[int], str],
+    kind: str = "label",
+) -> None:
+    """Raises `ValueError` that names all labels which their owner lacks.
+
+    Args:
+        found: Each label of each text, and the text's place, in order.
+        known: The labels of the owner.
+        owner: Whose they are, such as "the classifier's".
+        name_of: Returns what messages call the text at a place.
+        kind: What labels are called.
+    """
+    places: dict[str, list[int]] = {}
+    for label, place in found:
+        if label not in known:
+            places.setdefault(label, []).append(place)
+    named = []
+    for label, texts in places.items():
+        count = len({*texts})
+        several = f"{count:,} texts, the first " * (count > 1)
+        named.append(f"{label!r} ({several}{name_of(texts[0])})")
+    if named:
+        are = f"the {kind} is" if len(named) == 1 else f"{len(named):,} {kind}s are"
+        raise ValueError(f"{are} not among {owner}, {_listed(known)}: {_listed(named, str)}")
+
+
+def _listed(labels: Collection[str], shown: Callable[[str], str] = repr, most: int = 10) -> str:
+    more = f" and {len(labels) - most:,} more" * (len(labels) > most)
+    return ", ".join(map(shown, islice(labels, most))) + more
 
 
 def _score_of(texts: LabelledTexts, place: int) -> float:

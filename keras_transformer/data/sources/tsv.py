@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from keras_transformer.data.sources.corpus import Pairs
-from keras_transformer.data.sources.files import PathLike, as_paths, require_files
+from keras_transformer.data.sources.files import PathLike, WrongLines, as_paths, require_files
 from keras_transformer.data.sources.tables.columns import Table
 from keras_transformer.data.sources.tables.headers import names_pairs
 
@@ -26,8 +26,8 @@ def read_tsv(
     Raises:
         FileNotFoundError: A file is missing; all are checked before any is read.
         OSError: A file cannot be read.
-        ValueError: The columns are the same or negative, a line has too few columns or not as many
-            as the first line of its file (names file and line), or there is no line at all.
+        ValueError: The columns are the same or negative, lines have too few columns or not as many
+            as the first line of their file (names file and lines), or there is no line at all.
     """
     files = open_tsv(paths, source_column, target_column)
     pairs = [pair for file in files for pair in file.pairs()]
@@ -72,28 +72,32 @@ class PairTable:
         return *self.table.notes, said
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields the pairs, an empty one for a blank line; `ValueError` names file and line."""
-        path, last = self.table.path, max(self.source, self.target)
+        """Yields the pairs, an empty one for a blank line.
+
+        Raises:
+            ValueError: Lines have another number of columns; names file and lines. The pairs before
+                the first of them have been yielded.
+        """
+        wrong, last = WrongLines(), max(self.source, self.target)
         expected, is_header = None, self.header is not None
         for number, columns in self.table.rows():
-            if not columns:
-                yield "", ""
-                continue
-            if len(columns) <= last:
-                raise ValueError(
-                    f"{path}, line {number}: expected at least {last + 1} columns separated by "
-                    f"{self.table.separator}, got {len(columns)}; check the line, or "
-                    f"source_column={self.source} and target_column={self.target}"
+            if 0 < len(columns) <= last:
+                wrong.add(
+                    self.table.path,
+                    number,
+                    f"expected at least {last + 1} columns separated by {self.table.separator}, "
+                    f"got {len(columns)}",
+                    f"check source_column={self.source} and target_column={self.target}",
                 )
-            expected = expected or len(columns)
-            if len(columns) != expected:
-                raise ValueError(
-                    f"{path}, line {number}: expected {expected} columns as in line 1, got "
-                    f"{len(columns)}; {self.table.remedy}"
-                )
-            if not is_header:
-                yield columns[self.source], columns[self.target]
-            is_header = False
+            elif columns:
+                expected = expected or len(columns)
+                if len(columns) != expected:
+                    problem = f"expected {expected} columns as in line 1, got {len(columns)}"
+                    wrong.add(self.table.path, number, problem, self.table.remedy)
+            if not wrong.count and not (columns and is_header):
+                yield (columns[self.source], columns[self.target]) if columns else ("", "")
+            is_header = is_header and not columns
+        wrong.refuse()
 
 
 def open_tsv(

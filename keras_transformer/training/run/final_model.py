@@ -40,9 +40,14 @@ def set_final_weights(
         return found
     of_mean, of_best = score(), history.scores()[best]
     is_mean = of_mean <= of_best if criterion.gain == "lower" else of_mean >= of_best
+    several = len(paths) > 1
+    mean = (
+        f"the mean of the newest {len(paths)} checkpoints" if several else "the newest checkpoint"
+    )
+    scored = [(mean, of_mean), ("the best checkpoint", of_best)]
+    (chosen, figure), (other, others) = scored if is_mean else scored[::-1]
     print(
-        f"final model: the {'mean' if is_mean else 'best'}: the mean of the newest {len(paths)} "
-        f"checkpoints has a {criterion.noun} of {of_mean:.4f}, the best checkpoint {of_best:.4f}"
+        f"final model: {chosen}, with a {criterion.noun} of {figure:.4f}; {other} has {others:.4f}"
     )
     if is_mean:
         return {**found, criterion.figure: of_mean}

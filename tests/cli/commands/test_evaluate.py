@@ -138,7 +138,7 @@ def test_an_empty_test_set_is_refused(run_cli, translator, test_set) -> None:
     test_set[3].write_text("")
     result = run_cli("evaluate", "model", *test_set)
     assert result.code == 1
-    assert "source.txt is empty" in result.err
+    assert f"the corpus is empty: no line in {test_set[1]}" in result.err
 
 
 def test_a_missing_file_is_named(run_cli, translator, test_set) -> None:

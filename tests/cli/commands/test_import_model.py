@@ -24,7 +24,7 @@ def test_a_run_is_written_and_said(tmp_path: Path, capsys: pytest.CaptureFixture
     ("arguments", "message"),
     [
         (["missing"], "missing is not a directory"),
-        ([str(FOLDER)], "holds no model that is known"),
+        ([str(FOLDER)], "translators holds no config.json"),
         ([str(FOLDER / "nllb"), "--target-language", "xx"], "target_language must be one of"),
     ],
 )

@@ -122,7 +122,8 @@ def test_what_is_not_given_is_the_presets_recipe(run_cli, calls, files, preset: 
 
 
 def test_help_names_the_default_of_every_preset(run_cli) -> None:
-    text = " ".join(run_cli("train", "--help").out.split()).replace("- ", "-")
+    text = " ".join(run_cli("train", "--help-all").out.split()).replace("- ", "-")
+    assert "Passes over the training pairs. If not given: the recipe's" in text
     assert (
         "(default: 22 for tiny; 36 for small; 30 for base, big, student, bert-tiny, xlnet-tiny; "
         "64 for student-tiny; "
@@ -328,7 +329,7 @@ def test_an_interrupted_run_names_resume(
 
 
 def test_every_config_field_has_a_flag_but_what_tokenizers_decide(run_cli) -> None:
-    text = run_cli("train", "--help").out
+    text = run_cli("train", "--help-all").out
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     shown = {name for name in fields if f"--model.{name.replace('_', '-')} " in text}
     others = {"source_vocab_size", "target_vocab_size", "special_ids", "marks"}

@@ -79,6 +79,19 @@ def test_bytes_that_are_not_utf8_name_file_and_line(write, name):
         read_lines(path)
 
 
+def test_lines_that_are_not_utf8_are_named_together(write):
+    path = write("a.txt", b"eins\n" + b"\xfc\nzwei\n" * 12)
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        read_lines(path)
+    odd = "not UTF-8 (byte 1 is 0xfc)"
+    assert str(refused.value).split("; ") == [
+        f"12 lines cannot be read: {path}, line 2: {odd}",
+        *(f"line {number}: {odd}" for number in range(4, 22, 2)),
+        "and 2 more",
+        "convert the file to UTF-8",
+    ]
+
+
 def test_a_cut_gzip_file_is_an_error_that_names_it(tmp_path):
     whole = gzip.compress(bytes(range(33, 120)) * 500 + b"\n")
     (tmp_path / "cut.gz").write_bytes(whole[:-20])

@@ -22,12 +22,27 @@ def test_a_word_without_a_tag_is_named(tmp_path: Path, word: str) -> None:
         read_tagged(tmp_path / "a.txt")
 
 
+def test_lines_with_words_without_tags_are_named_together(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    one.write_text("a/DET dog\na/DET\nno tags\n", encoding="utf-8")
+    other.write_text("/X\n" * 9, encoding="utf-8")
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        read_tagged([one, other])
+    assert str(refused.value).split("; ") == [
+        f"11 lines cannot be read: {one}, line 1: expected word/TAG, got 'dog'",
+        "line 3: expected word/TAG, got 'no'",
+        f"{other}, line 1: expected word/TAG, got '/X'",
+        *(f"line {number}: expected word/TAG, got '/X'" for number in range(2, 9)),
+        "and 1 more",
+    ]
+
+
 def test_corpora_that_cannot_be_learnt_are_refused() -> None:
     one = TaggedTexts([["a"]], [["X"]], "here")
     both = TaggedTexts([["a", "b"]], [["X", "Y"]], "here")
     with pytest.raises(ValueError, match="two or more tags, and here has only 'X'"):
         TaggedCorpus(one)
-    with pytest.raises(ValueError, match="there: the tag 'Z' of text 1 is not in the training"):
+    with pytest.raises(ValueError, match="tag is not among .*: 'Z' .there, text 1"):
         TaggedCorpus(both, TaggedTexts([["a"]], [["Z"]], "there"))
     with pytest.raises(ValueError, match="must have a tag for every word"):
         TaggedTexts([["a", "b"]], [["X"]], "here")

@@ -82,8 +82,22 @@ def test_one_class_only_is_refused() -> None:
 def test_a_label_that_training_lacks_is_refused() -> None:
     train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
     valid = LabelledTexts(["a", "c"], ["x", "y"], None, "valid.tsv")
-    with pytest.raises(ValueError, match="valid.tsv, text 2: the label 'c' is not .* 'a', 'b'"):
+    with pytest.raises(ValueError, match="not among .*, 'a', 'b': 'c' .valid.tsv, text 2"):
         LabelledCorpus(train, valid)
+
+
+def test_labels_that_training_lacks_are_named_together() -> None:
+    train = LabelledTexts(["a", "b"], ["x", "y"], None, "train.tsv")
+    found = ["c", "a", "d", "c", *map(str, range(10))]
+    valid = LabelledTexts(found, found, None, "here", files=[("v.tsv", range(2, 99))])
+    with pytest.raises(ValueError, match="not among") as refused:
+        LabelledCorpus(train, valid)
+    assert str(refused.value) == (
+        "12 labels are not among those of the training texts, 'a', 'b': "
+        "'c' (2 texts, the first v.tsv, line 2), 'd' (v.tsv, line 4), "
+        + ", ".join(f"'{number}' (v.tsv, line {number + 6})" for number in range(8))
+        + " and 2 more"
+    )
 
 
 def test_a_label_that_training_lacks_is_named_by_its_line(tmp_path: Path) -> None:
@@ -91,14 +105,14 @@ def test_a_label_that_training_lacks_is_named_by_its_line(tmp_path: Path) -> Non
     first, second = tmp_path / "first.csv", tmp_path / "second.tsv"
     first.write_text('text,label\n\n"x\ny",a\n', encoding="utf-8")
     second.write_text("b\tx\n\nc\tz\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"second\.tsv, line 3: the label 'c' is not one of those"):
+    with pytest.raises(ValueError, match=r"not among .*: 'c' \(.*second\.tsv, line 3\)"):
         LabelledCorpus(train, read_labelled([first, second]))
     first.write_text('text,label\n\n"x\ny",a\nz,c\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"first\.csv, line 5: the label 'c' is not one of those"):
+    with pytest.raises(ValueError, match=r"not among .*: 'c' \(.*first\.csv, line 5\)"):
         LabelledCorpus(train, read_labelled([first, second]))
     objects = tmp_path / "valid.jsonl"
     objects.write_text('\n{"label": "a", "text": "x"}\n{"label": "c", "text": "x"}\n')
-    with pytest.raises(ValueError, match=r"valid\.jsonl, line 3: the label 'c' is not one of"):
+    with pytest.raises(ValueError, match=r"not among .*: 'c' \(.*valid\.jsonl, line 3\)"):
         LabelledCorpus(train, read_json_labelled(objects))
 
 

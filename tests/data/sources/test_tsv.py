@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from keras_transformer.data.sources.streams import TsvFiles
 from keras_transformer.data.sources.tsv import read_tsv
 
 
@@ -51,6 +52,22 @@ def test_more_columns_than_the_first_line_name_file_and_line(write):
     path = write("a.tsv", "one\teins\ntwo\tzwei\tand more\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected 2 columns as in line 1, got 3"):
         read_tsv(path)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_lines_of_other_widths_are_named_together(write, is_stream):
+    path = write("a.tsv", "one\teins\ntwo\n\na\tb\tc\nthree\tdrei\n" + "more\n" * 9)
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        list(TsvFiles((path,)).pairs()) if is_stream else read_tsv(path)
+    few = "expected at least 2 columns separated by tabs, got 1"
+    assert str(refused.value).split("; ") == [
+        f"11 lines cannot be read: {path}, line 2: {few}",
+        "line 4: expected 2 columns as in line 1, got 3",
+        *(f"line {number}: {few}" for number in range(6, 14)),
+        "and 1 more",
+        "check source_column=0 and target_column=1",
+        "a tab inside a text must become a space",
+    ]
 
 
 @pytest.mark.parametrize("columns", [(1, 1), (-1, 0)])

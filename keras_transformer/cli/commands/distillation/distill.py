@@ -237,7 +237,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "distill", "Train a small, fast model on the translations of a trained one."
     )
-    parser.add_positional("run", "GivenTeacher: a finished training run, or an exported artefact.")
+    parser.add_positional("run", "The teacher: a finished training run, or an exported artefact.")
     parser.add_fields(DataOptions, title="data")
     parser.add_fields(TeachingOptions, title="teaching")
     parser.add_fields(StudentOptions, title="student")

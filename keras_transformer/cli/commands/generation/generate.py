@@ -13,6 +13,7 @@ from keras_transformer.cli.json_answers import JsonAnswers, hypothesis_values
 from keras_transformer.cli.parser import CommandParser, flags_in_errors, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines, blocks_of_input
 from keras_transformer.cli.text_models import open_generator
+from keras_transformer.data.sources.files import read_lines
 from keras_transformer.generation.engine import OF_TRANSLATION
 from keras_transformer.generation.text_generator import TextGenerator
 from keras_transformer.search.grammars import GRAMMARS
@@ -38,14 +39,16 @@ class GrammarOptions:
 
         Raises:
             OSError: A file cannot be read.
+            ValueError: A file is not UTF-8.
         """
         found: dict[str, Any] = {"regex": self.regex}
         if self.json_schema is not None:
             is_schema = self.json_schema.lstrip().startswith("{")
-            schema = self.json_schema if is_schema else Path(self.json_schema).read_text("utf-8")
-            found["json_schema"] = schema
+            found["json_schema"] = (
+                self.json_schema if is_schema else "\n".join(read_lines(self.json_schema))
+            )
         if self.choices is not None:
-            found["choices"] = self.choices.read_text("utf-8").splitlines()
+            found["choices"] = read_lines(self.choices)
         return found
 
 

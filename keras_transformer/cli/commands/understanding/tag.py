@@ -101,7 +101,7 @@ def _test(
     for note in read.notes:
         print(note, file=sys.stderr)
     # Before any text is read by the model.
-    tag_scores(read.tags, read.tags, labels)
+    read.check_tags(labels, "the tagger's")
     texts = [" ".join(words) for words in read.words]
     tell_cuts("tag", counted, lines, texts, itertools.count(1), str(path))
     try:

@@ -199,14 +199,15 @@ def test_labelled_texts_are_classified_and_scored(run_cli, two_classes, tmp_path
     assert found["labels"]["b"] == {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "texts": 2}
 
 
-def test_a_label_that_the_classifier_lacks_is_named_before_it_reads(
+def test_labels_that_the_classifier_lacks_are_named_before_it_reads(
     run_cli, two_classes, tmp_path: Path
 ) -> None:
     test = tmp_path / "test.tsv"
-    test.write_text("label\ttext\n\na\tax\nd\tdog\n")
+    test.write_text("label\ttext\n\na\tax\nd\tdog\nD\tdig\n")
     result = run_cli("classify", "model", "--test-tsv", test, stdin=b"")
     assert result.code == 1
-    assert f"{test}, line 4: the label 'd' is not one of the classifier's: 'a'" in result.err
+    assert "2 labels are not among the classifier's, 'a', " in result.err
+    assert f": 'd' ({test}, line 4), 'D' ({test}, line 5)" in result.err
     assert two_classes.blocks == []
 
 
@@ -263,6 +264,9 @@ def test_a_tagger_is_scored_on_tagged_texts(run_cli, encoder, tmp_path: Path) ->
     scores = json.loads(run_cli("tag", "model", "--test-text", path, "--json").out)
     assert scores["accuracy"] == 0.8 and scores["spans"]["f1"] == pytest.approx(0.8)
     assert run_cli("tag", "model", "--json").code == 1
+    path.write_text("bo/B-x io/I-y\n\na/X b/I-y c/I-y\n", encoding="utf-8")
+    told = f": 'I-y' (2 texts, the first {path}, line 1), 'X' ({path}, line 3)\n"
+    assert run_cli("tag", "model", "--test-text", path).err.endswith(told)
 
 
 def test_a_line_is_as_long_as_a_tagger_reads_it(run_cli, encoder) -> None:
