@@ -118,7 +118,13 @@ def with_step(tokenizer: Tokenizer, step: dict[str, Any] | None) -> Tokenizer:
 
 
 def save_llama_tokenizer(
-    tokenizer: Tokenizer, directory: Path, start: int, kind: str, *, starts_texts: bool
+    tokenizer: Tokenizer,
+    directory: Path,
+    start: int,
+    kind: str,
+    *,
+    starts_texts: bool,
+    ends_texts: bool = False,
 ) -> None:
     """Writes SentencePiece's model, without a padding at its end, for a tokenizer of theirs.
 
@@ -128,6 +134,7 @@ def save_llama_tokenizer(
         start: The id that a prompt begins with.
         kind: The tokenizer's class: "LlamaTokenizer" or "GemmaTokenizer".
         starts_texts: Whether a text begins with it.
+        ends_texts: Whether a text ends with the end token; a prompt has no end.
     """
     write_bytes(directory / SENTENCEPIECE, without_padding(tokenizer))
     special, piece = tokenizer.special_ids, tokenizer.subwords.piece
@@ -136,9 +143,8 @@ def save_llama_tokenizer(
         "bos_token": piece(start),
         "eos_token": piece(special.eos),
         "unk_token": None if special.unk is None else piece(special.unk),
-        # As ours are read: a prompt has no end.
         "add_bos_token": starts_texts,
-        "add_eos_token": False,
+        "add_eos_token": ends_texts,
     }
     write_json(directory / CONFIG, described)
 

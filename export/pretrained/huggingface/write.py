@@ -25,6 +25,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.nomic_bert import 
 from keras_transformer.export.pretrained.huggingface.fairseq import BART, M2M100, MBART
 from keras_transformer.export.pretrained.huggingface.fsmt import FSMT
 from keras_transformer.export.pretrained.huggingface.t5 import T5S
+from keras_transformer.export.pretrained.huggingface.t5gemma import T5GEMMA
 from keras_transformer.export.pretrained.huggingface.translators import MARIAN, PEGASUS
 from keras_transformer.export.pretrained.huggingface.vocabularies import write_json
 from keras_transformer.export.pretrained.outgoing import Outgoing
@@ -34,7 +35,7 @@ from keras_transformer.pretrained.tensor_files import SAFETENSORS
 from keras_transformer.whole_files import whole_file
 
 CONFIG = "config.json"
-_TRANSLATORS = (MARIAN, PEGASUS, *T5S, BART, MBART, M2M100, FSMT)
+_TRANSLATORS = (MARIAN, PEGASUS, *T5S, T5GEMMA, BART, MBART, M2M100, FSMT)
 _BERTS = (DISTILBERT, BERT, ROBERTA, MPNET, ALBERT, ELECTRA)
 _ENCODERS = (*_BERTS, MODERNBERT, NOMIC_BERT, XLNET, DEBERTA)
 _DECODERS = (*DECODERS, *LLAMA_FAMILY, *GEMMAS)

@@ -63,9 +63,9 @@ def read_t5gemma(path: Path, values: dict[str, Any]) -> Imported:
         values["model_type"],
         replace(config, marks=marks),
         lambda model: [
-            *_ends(model),
-            *scaled_queries(encoder, _blocks(model.encoder_stack, "encoder")),
-            *scaled_queries(decoder, _blocks(model.decoder_stack, "decoder")),
+            *ends_table(model),
+            *scaled_queries(encoder, blocks_table(model.encoder_stack, "encoder")),
+            *scaled_queries(decoder, blocks_table(model.decoder_stack, "decoder")),
         ],
         tensors,
         vocabularies.tokenizers,
@@ -112,7 +112,7 @@ def _check_alike(fields: Fields, encoder: DecoderConfig, decoder: DecoderConfig)
             )
 
 
-def _ends(model: Any) -> Iterator[Entry]:
+def ends_table(model: Any) -> Iterator[Entry]:
     """Yields the entries of embeddings and head."""
     for side, embeddings in zip(
         _SIDES, (model.source_embeddings, model.target_embeddings), strict=True
@@ -122,7 +122,7 @@ def _ends(model: Any) -> Iterator[Entry]:
         yield Entry(model.head.linear.kernel, _HEAD, transposed=True)
 
 
-def _blocks(stack: Any, side: str) -> Iterator[Entry]:
+def blocks_table(stack: Any, side: str) -> Iterator[Entry]:
     """Yields the entries of a stack's blocks and of the norm behind them."""
     for number, block in enumerate(stack.blocks):
         here = f"model.{side}.layers.{number}"

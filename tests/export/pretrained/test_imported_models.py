@@ -77,6 +77,21 @@ def norms_of_gemma(*names: str, heads: str = "") -> list[str]:
     return ["model.norm.weight", *blocks]
 
 
+def parts_of_t5gemma() -> dict[str, str]:
+    """Norms, and queries, which divide scores otherwise."""
+    parts = [["self_attn", "feedforward"], ["self_attn", "cross_attn", "feedforward"]]
+    found = {}
+    for side, layers, own in zip(("encoder", "decoder"), (2, 3), parts, strict=True):
+        norms = [f"{when}_{part}_layernorm" for part in own for when in ("pre", "post")]
+        for block in range(layers):
+            here = f"model.{side}.layers.{block}"
+            found |= dict.fromkeys([f"{here}.{name}.weight" for name in norms], _BEYOND_ONE)
+            queries = [f"{here}.{part}.q_proj.weight" for part in own[:-1]]
+            found |= dict.fromkeys(queries, _MULTIPLIED)
+        found[f"model.{side}.norm.weight"] = _BEYOND_ONE
+    return found
+
+
 CHANGED = {
     "stacks/granite": dict.fromkeys(
         ["model.embed_tokens.weight", "model.norm.weight"]
@@ -106,6 +121,7 @@ CHANGED = {
     ),
     "translators/mt5": {"decoder.final_layer_norm.weight": _SCALED},
     "translators/longt5": {},
+    "translators/t5gemma": parts_of_t5gemma(),
     "translators/umt5": {},
     "translators/t5_1_1": {"decoder.final_layer_norm.weight": _SCALED},
     **dict.fromkeys(
@@ -119,7 +135,6 @@ CHANGED = {
 ALIKE = {"stacks/roberta_classes", "stacks/llama", "stacks/smollm3", "stacks/olmo2"}
 NOT_WRITTEN = {"marian_apart", "opennmt", "opennmt_post_norm"}
 NOT_WRITTEN |= {
-    "t5gemma",
     "transfo_xl",
     "transfo_xl_adaptive",
     "deberta",
@@ -166,6 +181,7 @@ def test_every_tensor_comes_back(name: str, tmp_path: Path) -> None:
         target_tokenizer=target,
     )
     assert changed(FIXTURES / name, written) == set(CHANGED.get(name, {}))
+    assert read_pretrained(written).config == theirs.config
 
 
 @pytest.mark.parametrize("name", some(NAMES, *(set(list(NAMES)[1::2]) - ALIKE)))

@@ -87,21 +87,28 @@ def _llama_config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
     return {
         "model_type": model_type,
         "vocab_size": _rows(config),
+        **block_fields(config),
+        "num_hidden_layers": config.num_layers,
+        **rope_fields(rotary, config.key_dim),
+        "sliding_window": config.window,
+        "attention_bias": config.use_bias and config.attention_bias,
+        "mlp_bias": config.use_bias and config.feed_forward_bias,
+        "tie_word_embeddings": config.tied_head,
+        **_special_ids(config),
+    }
+
+
+def block_fields(config: Any) -> dict[str, Any]:
+    """Returns the sizes of blocks, and what else all of Llama's form have."""
+    return {
         "hidden_size": config.model_dim,
         "intermediate_size": config.feed_forward_dim,
         "num_attention_heads": config.num_heads,
         "num_key_value_heads": config.num_key_value_heads or config.num_heads,
         "head_dim": config.key_dim,
-        "num_hidden_layers": config.num_layers,
         "hidden_act": THEIR_ACTIVATIONS[config.activation],
         "rms_norm_eps": config.layer_norm_epsilon,
-        **rope_fields(rotary, config.key_dim),
-        "sliding_window": config.window,
-        "attention_bias": config.use_bias and config.attention_bias,
-        "mlp_bias": config.use_bias and config.feed_forward_bias,
         "attention_dropout": config.attention_dropout,
-        "tie_word_embeddings": config.tied_head,
-        **_special_ids(config),
     }
 
 
