@@ -14,6 +14,13 @@ from keras_transformer.export.pretrained import marian
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
 AT_THE_ENDS = SentenceMarks(languages={"en": 5, "de": 6}, languages_in="ends", source_language="en")
+T5 = {"norm": "pre", "norm_kind": "rms_norm", "use_bias": False, "scale_attention": False}
+T5 |= {"positions": "none", "scale_embeddings": False, "relative_buckets": 8}
+T5GEMMA = {
+    **{"norm": "both", "norm_kind": "rms_norm", "use_bias": False, "gated_feed_forward": True},
+    **{"positions": "none", "rotary_base": 100.0, "activation": "gelu_tanh"},
+    "share_embeddings": "none",
+}
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("huggingface", {"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon=1e-05, got 0.001"),
     ("huggingface", {"share_embeddings": "target"}, "share_embeddings='all', got 'target'"),
@@ -57,6 +64,22 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("ctranslate2", {"activation": "elu"}, "activation='relu' or .*, got 'elu'"),
     ("ctranslate2", {"activation": "squared_relu"}, "activation='relu' or .*, got 'squared_relu'"),
     ("ctranslate2", {"positions": "none"}, "needs relative_buckets, got None"),
+    (
+        "huggingface",
+        {**T5, "encoder_pattern": ({"window": 3}, {})},
+        "LongT5ForConditionalGeneration needs an encoder_pattern of one window",
+    ),
+    (
+        "huggingface",
+        {**T5GEMMA, "encoder_pattern": ({"window": 1}, {})},
+        "needs windows of 2 places or more in the encoder, got 1",
+    ),
+    (
+        "huggingface",
+        {**T5GEMMA, "block_pattern": ({"window": 3}, {"window": 4})},
+        "T5GemmaForConditionalGeneration needs blocks that differ by one window",
+    ),
+    ("huggingface", {**T5GEMMA, "rotary_base": None}, "needs a rotary_base, such as 10000.0"),
 ]
 
 
@@ -109,9 +132,7 @@ def test_a_trained_first_input_is_no_marian(
 def test_t5_shares_its_embeddings(
     translator_of: Callable[..., Any], tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    fields = {"norm": "pre", "norm_kind": "rms_norm", "use_bias": False, "scale_attention": False}
-    fields |= {"positions": "none", "scale_embeddings": False, "relative_buckets": 8}
-    model = translator_of(tokenizer, share_embeddings="none", **fields)
+    model = translator_of(tokenizer, share_embeddings="none", **T5)
     matrix = model.target_embeddings.tokens.matrix
     matrix.assign(np.array(matrix) + 0.1)
     with pytest.raises(ValueError, match="one matrix for source and target embeddings"):

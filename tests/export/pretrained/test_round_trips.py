@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.export import export_pretrained
 from keras_transformer.pretrained.recognise import from_pretrained, read_pretrained
 from keras_transformer.runs.run_directory import RunDirectory
@@ -30,6 +31,20 @@ T5 = {
     "key_dim": 6,
     "value_dim": 6,
 }
+T5GEMMA = {
+    "norm": "both",
+    "norm_kind": "rms_norm",
+    "use_bias": False,
+    "positions": "none",
+    "rotary_base": 100.0,
+    "activation": "gelu_tanh",
+    "gated_feed_forward": True,
+    "attention_soft_cap": 5.0,
+    "share_embeddings": "none",
+    "block_pattern": ({"window": 3}, {}),
+    "encoder_pattern": ({}, {"window": 2}),
+    "marks": SentenceMarks(source_eos=False),
+}
 HUGGINGFACE: dict[str, tuple[str, dict[str, Any]]] = {
     "paper": ("marian", {}),
     "halves": (
@@ -49,6 +64,9 @@ HUGGINGFACE: dict[str, tuple[str, dict[str, Any]]] = {
             "share_embeddings": "none",
         },
     ),
+    "per block": ("umt5", {**T5, "relative_per_block": True}),
+    "local": ("longt5", {**T5, "encoder_pattern": ({"window": 3},)}),
+    "windows in turn": ("t5gemma", T5GEMMA),
 }
 MARIAN: dict[str, dict[str, Any]] = {
     "post": {"activation": "silu"},
@@ -71,7 +89,7 @@ def same(model: Any, again: Any, numbers: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", some(HUGGINGFACE, "bias", "pre", "gated"))
+@pytest.mark.parametrize("name", some(HUGGINGFACE, "bias", "pre", "gated", "per block", "local", "windows in turn"))
 def test_hugging_face_s_is_the_same_model(
     name: str,
     translator_of: Callable[..., Any],
