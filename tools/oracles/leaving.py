@@ -19,7 +19,7 @@ LLAMAS = ("llama3", "qwen2", "phi3", "smollm3", "stablelm", "olmo2")
 NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
     "huggingface": (
         *(f"translators/{name}" for name in ("marian_huggingface", "bart", "mbart", "mbart50")),
-        *(f"translators/{name}" for name in ("m2m100", "nllb", "t5")),
+        *(f"translators/{name}" for name in ("m2m100", "nllb", "t5", "umt5", "longt5", "t5gemma")),
         *(f"stacks/{name}" for name in ("bert", "roberta", "xlm_roberta", "distilbert", "mpnet")),
         *(f"stacks/{name}" for name in ("albert", "electra", "modernbert", "nomic_bert")),
         *(f"stacks/{name}" for name in ("deberta", "deberta_classes")),
@@ -29,6 +29,9 @@ NAMES: dict[Literal["huggingface", "marian"], tuple[str, ...]] = {
     ),
     "marian": ("translators/marian", "translators/marian_ssru"),
 }
+# Of these `AutoTokenizer` reads no SentencePiece model, or without what sources begin with: texts
+# have the ids of the tokenizer that was written.
+_WITH_OUR_IDS = ("umt5", "longt5", "t5gemma")
 _BEAMS = (1, 4)
 _NEW_TOKENS = 20
 
@@ -59,7 +62,11 @@ def of_transformers(path: Path, texts: list[str], search: Path) -> list[Any]:
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
     config = transformers.AutoConfig.from_pretrained(path)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    ours = json.loads((search / "tokenizer_config.json").read_text(encoding="utf-8"))
+    named, files = transformers.AutoTokenizer, path
+    if path.name in _WITH_OUR_IDS:
+        named, files = getattr(transformers, ours["tokenizer_class"]), search
+    tokenizer = named.from_pretrained(files)
     model = getattr(transformers, config.architectures[0]).from_pretrained(path).eval()
     if model.can_generate():
         generation = transformers.GenerationConfig.from_pretrained(search)
