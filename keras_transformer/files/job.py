@@ -145,12 +145,9 @@ def document_job(
         for place, segment in chosen.items()
         if (given := memory.find(segment))
     }
+    message_of = read_message if document.has_choices else Message
     messages = {
-        # In Markdown such a choice is an example, between the marks of code.
-        place: [
-            Message(text) if segment.profile == "markdown" else read_message(text)
-            for text in segment.texts
-        ]
+        place: [message_of(text) for text in segment.texts]
         for place, segment in chosen.items()
         if place not in known
     }

@@ -37,6 +37,9 @@ class MarkdownDocument(TextDocument):
     stay, but for title and description.
     """
 
+    # They stand between the marks of code.
+    has_choices = False
+
     def __init__(self, data: bytes, reading: Reading) -> None:
         super().__init__(data)
         front = _FRONT_MATTER.match(self.text, self.begin)
