@@ -15,8 +15,6 @@ from keras_transformer.search.text_limits import MAX_TEXT_LENGTH, LongTextError
 
 # What messages call standard input.
 INPUT = "the input"
-# Commands that answer a blank line as they answer a text.
-_ANSWER_BLANK_LINES = ("classify", "embed", "generate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +72,8 @@ def answer_lines(
     options: TextLineOptions,
     answer: Callable[[list[str]], Iterable[str]],
     as_json: JsonAnswers,
+    *,
+    blank_lines_are_texts: bool = False,
 ) -> None:
     """Writes the answers to each block of standard input's lines.
 
@@ -83,13 +83,21 @@ def answer_lines(
         options: How lines are read.
         answer: Takes lines and returns lines of output, in order.
         as_json: Used instead of `answer` if JSON lines are read.
+        blank_lines_are_texts: As for `blocks_of_input`.
 
     Raises:
         ValueError: A line cannot be answered; what came before it is written.
     """
     read: Callable[..., Iterable[Any]] = as_json.read if options.jsonl else read_blocks
     lines: Callable[[Any], Iterable[str]] = as_json.lines if options.jsonl else answer
-    answers = blocks_of_input(command, model, options, lambda block: list(lines(block)), read)
+    answers = blocks_of_input(
+        command,
+        model,
+        options,
+        lambda block: list(lines(block)),
+        read,
+        blank_lines_are_texts=blank_lines_are_texts,
+    )
     for block in answers:
         for line in block:
             sys.stdout.buffer.write(line.replace("\r", " ").replace("\n", " ").encode() + b"\n")
@@ -102,8 +110,23 @@ def blocks_of_input(
     options: TextLineOptions,
     answer: Callable[[list[Any]], Any],
     read: Callable[..., Iterable[list[Any]]] = read_blocks,
+    *,
+    blank_lines_are_texts: bool = False,
 ) -> Iterable[Any]:
-    """Yields the answer to each block of standard input's lines; `read` is as `read_blocks`."""
+    """Yields the answer to each block of standard input's lines.
+
+    Args:
+        command: Name of the command.
+        model: The model, which finds long lines.
+        options: How lines are read.
+        answer: Takes a block, and returns its answer.
+        read: Reads blocks as `read_blocks` does.
+        blank_lines_are_texts: Whether a blank line is answered as a text is, of which standard
+            error then tells.
+
+    Raises:
+        ValueError: A line cannot be answered.
+    """
     stream = standard_input(command)
     # Where answers appear on the same terminal, they are the progress.
     hidden = sys.stdout.isatty() or not sys.stderr.isatty()
@@ -120,7 +143,7 @@ def blocks_of_input(
             done += len(block)
             blank += sum(not line.strip() for line in block)
             progress.update(len(block))
-    if blank and command in _ANSWER_BLANK_LINES and not options.jsonl:
+    if blank and blank_lines_are_texts and not options.jsonl:
         print(
             f"keras-transformer {command}: blank lines of the input were answered as texts: "
             f"{blank:,} of {done:,} lines.",

@@ -9,7 +9,7 @@ from keras_transformer.files.icu import Message, read_message
 from keras_transformer.files.memory import Memory
 from keras_transformer.files.results import Results
 from keras_transformer.files.segments import Document, Segment, State, Translation
-from keras_transformer.files.translating import Translate
+from keras_transformer.files.translating import Translate, says_nothing
 from keras_transformer.markup.profiles import Profile
 
 Update = Literal["untranslated", "fuzzy", "all"]
@@ -145,12 +145,9 @@ def document_job(
         for place, segment in chosen.items()
         if (given := memory.find(segment))
     }
+    message_of = read_message if document.has_choices else Message
     messages = {
-        # In Markdown such a choice is an example, between the marks of code.
-        place: [
-            Message(text) if segment.profile == "markdown" else read_message(text)
-            for text in segment.texts
-        ]
+        place: [message_of(text) for text in segment.texts]
         for place, segment in chosen.items()
         if place not in known
     }
@@ -213,18 +210,24 @@ def _translate_between_codes(
 def _translate_all(
     texts: Iterable[tuple[Profile, str]], results: Results
 ) -> Generator[Block, Sequence[Translation]]:
-    """Adds what is not done yet, each text once for its profile."""
+    """Adds what is not done yet, each text once for its profile.
+
+    A text whose translation says nothing stays as it is.
+    """
     by_profile: dict[Profile, dict[str, None]] = {}
     for profile, text in texts:
-        if (profile, text) not in results:
+        one = results.get((profile, text))
+        # Jobs of earlier versions left translations that say nothing.
+        if one is None or says_nothing(text, one.text, profile):
             by_profile.setdefault(profile, {})[text] = None
     for profile, own in by_profile.items():
         rest = list(own)
         for start in range(0, len(rest), _BLOCK):
             block = rest[start : start + _BLOCK]
             found = yield Block(block, profile)
-            kept = [
-                one if one.text.strip() else Translation(text, is_doubtful=True)
-                for text, one in zip(block, found, strict=True)
-            ]
-            results.add(zip([(profile, text) for text in block], kept, strict=True))
+            kept = []
+            for text, one in zip(block, found, strict=True):
+                if says_nothing(text, one.text, profile):
+                    one = Translation(text, is_doubtful=True)
+                kept.append(((profile, text), one))
+            results.add(kept)

@@ -46,8 +46,9 @@ class Results:
     def __len__(self) -> int:
         return len(self._found)
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._found
+    def get(self, key: Key) -> Translation | None:
+        """Returns the translation of a text with the spans of a profile; None if there is none."""
+        return self._found.get(key)
 
     def __getitem__(self, key: Key) -> Translation:
         return self._found[key]

@@ -117,6 +117,10 @@ class Document(Protocol):
     """A file that was read; its class takes the file's bytes and a `Reading`."""
 
     @property
+    def has_choices(self) -> bool:
+        """Whether what looks like a choice of ICU in a text is one, and no example of it."""
+
+    @property
     def segments(self) -> Sequence[Segment]:
         """What can be translated, in order."""
 

@@ -34,6 +34,7 @@ class TextDocument:
 
     # Whether the format has escapes of XML for characters that the encoding lacks.
     has_references = False
+    has_choices = True
 
     def __init__(self, data: bytes, declared: Callable[[str], str | None] | None = None) -> None:
         self.text, self.encoding = decoded(data, declared)

@@ -10,7 +10,7 @@ from keras_transformer.files.memory import Similar, SimilarTexts
 from keras_transformer.files.segments import Translation
 from keras_transformer.markup.lifting import with_profile
 from keras_transformer.markup.profiles import Profile
-from keras_transformer.markup.spans import find_spans
+from keras_transformer.markup.spans import around, find_spans
 from keras_transformer.search.named_ids import PrefixError
 from keras_transformer.text.subwords.attributes import without_values
 from keras_transformer.translation.by_sentence import SentenceTranslator
@@ -164,3 +164,21 @@ def lacks(text: str, translation: str, profile: Profile) -> bool:
         for own in (text, translation)
     ]
     return sides[0] != sides[1]
+
+
+def says_nothing(text: str, translation: str, profile: Profile) -> bool:
+    """Returns whether a translation is blank, or has spans alone though its text has letters.
+
+    Example:
+        >>> says_nothing("Delete %s?", "%s", "printf"), says_nothing("%s: %d", "%s: %d", "printf")
+        (True, False)
+    """
+    if not translation.strip():
+        return True
+    spans = find_spans(translation, profile)
+    letters = "".join(around(text, find_spans(text, profile)))
+    return (
+        bool(spans)
+        and not any(map(str.isalnum, "".join(around(translation, spans))))
+        and any(map(str.isalpha, letters))
+    )

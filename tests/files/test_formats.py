@@ -106,3 +106,28 @@ def test_a_text_without_a_translation_stays_and_is_told(translated, name: str) -
     )
     assert found.data.decode() == content.replace("Close", "ZU")
     assert [doubt.text for doubt in found.doubts] == ["Open"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.json", '["Open %s now", "b"]', " %s. "),
+        ("a.json", '["Open %s now", "b"]', " "),
+        ("a.html", "<p>Open <b>it</b></p>b\n", '<span data-code="1"></span data-code="1">'),
+        ("a.md", "Open [it](a)\n\nb\n", "[](a)"),
+    ],
+)
+def test_a_translation_of_spans_alone_is_none(name, content, said, translated) -> None:
+    found = translated(
+        name,
+        content,
+        lambda texts, _: [Translation("C" if one == "b" else said) for one in texts],
+    )
+    assert found.data.decode() == content.replace("b\n", "C\n").replace('"b"', '"C"')
+    assert [doubt.text.split()[0] for doubt in found.doubts] == ["Open"]
+
+
+@pytest.mark.parametrize(("text", "said"), [("one %s", "1 %s"), ("and", "&"), ("%s - 1", "%s")])
+def test_a_translation_without_a_letter_may_say_something(text, said, translated) -> None:
+    found = translated("a.json", f'["{text}"]', lambda texts, _: [Translation(said)])
+    assert found.data.decode() == f'["{said}"]'

@@ -36,6 +36,12 @@ def test_translations_are_written_in_their_branches(translated) -> None:
     assert translated("a.json", source).data.decode() == written
 
 
+def test_a_choice_in_markdown_is_an_example(translated) -> None:
+    source = "As `{n, plural, one {# cat} other {# cats}}` says\n"
+    written = "AS `{n, plural, one {# cat} other {# cats}}` SAYS\n"
+    assert translated("a.md", source).data.decode() == written
+
+
 def test_a_text_whose_braces_do_not_fit_stays() -> None:
     message = read_message("{n, plural, one {a} other {b}}")
     joined = message.joined([Translation("x}"), Translation("y")])

@@ -76,3 +76,16 @@ def test_what_was_translated_is_not_asked_for_again(kept: Path, translated) -> N
     with Results(kept, "job") as results:
         translated("a.json", '["a\\n", "b", "b"]', count, results=results)
     assert asked == ["b"]
+
+
+def test_a_kept_translation_that_says_nothing_is_asked_for_again(
+    tmp_path: Path, translated
+) -> None:
+    with Results(tmp_path / "kept", "job") as results:
+        kept = {"a": "", "b %s": "%s", "c": "C"}
+        results.add((("auto", text), Translation(one)) for text, one in kept.items())
+    with Results(tmp_path / "kept", "job") as results:
+        outcome = translated("a.json", '["a", "b %s", "c"]', results=results)
+    assert outcome.data == b'["A", "B %s", "C"]'
+    with Results(tmp_path / "kept", "job") as results:
+        assert [results["auto", text].text for text in kept] == ["A", "B %s", "C"]

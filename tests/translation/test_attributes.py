@@ -37,3 +37,10 @@ def test_other_profiles_leave_it(exported: Any) -> None:
 def test_it_stays_where_a_phrase_is_required(translator: SentenceTranslator) -> None:
     found = translator.translate([TEXT], require=["a"])
     assert 'title="the red house"' in found[0]
+
+
+def test_the_title_of_a_link_in_markdown_is_translated_as_a_text(exported: Any) -> None:
+    with OnnxTranslator(exported.path, markup="markdown") as opened:
+        link = 'hello [you](x "the red house")'
+        found, value = SentenceTranslator(opened).translate([link, "the red house"])
+    assert f'](x "{value}")' in found and value != "the red house"

@@ -37,6 +37,7 @@ class OfficeDocument:
     """
 
     warnings = ()
+    has_choices = True
 
     def __init__(self, data: bytes, reading: Reading) -> None:
         self._data = data

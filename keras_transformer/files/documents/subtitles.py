@@ -53,8 +53,11 @@ class SubtitleDocument(TextDocument):
         if not cues:
             raise ValueError("it has no cue: a time, --> and another one, or a line of Dialogue.")
         self.segments = [segment for cue in cues for segment in self._segment(cue)]
-        strays = self._stray_events(cues) if self._is_ass else self._stray_lines(cues)
-        self.warnings = list(strays)
+        if self._is_ass:
+            # Events of several layers are shown at once by design.
+            self.warnings = list(self._stray_events(cues))
+        else:
+            self.warnings = [*self._stray_lines(cues), *self._overlaps(cues)]
 
     def _stray_lines(self, cues: Sequence[re.Match[str]]) -> Iterator[str]:
         """Yields a warning of each block of lines that belongs to no cue."""
@@ -77,6 +80,17 @@ class SubtitleDocument(TextDocument):
                         "a blank line between them."
                     )
 
+    def _overlaps(self, cues: Sequence[re.Match[str]]) -> Iterator[str]:
+        """Yields a warning of all cues that begin too early."""
+        early = [
+            self.line(cue.start())
+            for before, cue in itertools.pairwise(cues)
+            if _times(cue)[0] < _times(before)[1]
+        ]
+        if early:
+            others = f", as do {len(early) - 1} more" if early[1:] else ""
+            yield f"line {early[0]}: this cue begins before the one above it has ended{others}."
+
     def _stray_events(self, cues: Sequence[re.Match[str]]) -> Iterator[str]:
         """Yields a warning of each line among the events that is not one."""
         known = {self.line(cue.start()) for cue in cues}
@@ -98,7 +112,7 @@ class SubtitleDocument(TextDocument):
         coded = CodedText(self._items(raw, start))
         if not any(map(str.isalpha, coded.plain)) or _DRAWING.search(raw):
             return
-        seconds = _seconds(cue.groups()[4:8]) - _seconds(cue.groups()[:4])
+        begins, ends = _times(cue)
         yield Segment(
             texts=(coded.text,),
             edits=lambda found: [
@@ -110,7 +124,7 @@ class SubtitleDocument(TextDocument):
             ],
             line=self.line(start),
             profile="html",
-            limit=lambda text: _complaint(text, seconds),
+            limit=lambda text: _complaint(text, ends - begins),
         )
 
     def _items(self, raw: str, start: int) -> Iterator[str | Code]:
@@ -186,6 +200,11 @@ def _complaint(text: str, seconds: float) -> str:
         rate = f"{letters / seconds:.0f} characters a second"
         return f"{rate}, {_RATE} at most can be read"
     return ""
+
+
+def _times(cue: re.Match[str]) -> tuple[float, float]:
+    """Returns when a cue begins and when it ends, in seconds."""
+    return _seconds(cue.groups()[:4]), _seconds(cue.groups()[4:8])
 
 
 def _seconds(time: Sequence[str | None]) -> float:

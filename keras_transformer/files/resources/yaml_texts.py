@@ -4,6 +4,7 @@ import json
 import locale
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras_transformer.distribution import install_command
 from keras_transformer.files.segments import Edit, Reading, Segment
@@ -11,6 +12,7 @@ from keras_transformer.files.text_document import TextDocument
 
 try:
     import yaml
+    from yaml.composer import Composer
 except ImportError as error:
     raise ImportError(
         f"reading YAML needs PyYAML: install it with `{install_command('cli')}`."
@@ -22,6 +24,20 @@ _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][A-Za-z]{2,4})?")
 # "app" and "ui" are none.
 _LANGUAGES = frozenset(name.partition("_")[0] for name in locale.locale_alias)
+
+
+_Loader: Any = yaml.SafeLoader
+# libyaml reads seven times as fast, where PyYAML was built with it.
+if hasattr(yaml, "CSafeLoader"):
+
+    class _FastLoader(Composer, yaml.CSafeLoader):
+        """Makes nodes in Python: where they are too deep, its own way ends the process."""
+
+        def __init__(self, text: str) -> None:
+            yaml.CSafeLoader.__init__(self, text)
+            Composer.__init__(self)
+
+    _Loader = _FastLoader
 
 
 class YamlDocument(TextDocument):
@@ -36,7 +52,7 @@ class YamlDocument(TextDocument):
         super().__init__(data)
         self._language = reading.language
         try:
-            self._roots = list(yaml.compose_all(self.text, yaml.SafeLoader))
+            self._roots = list(yaml.compose_all(self.text[self.begin :], _Loader))
         except yaml.YAMLError as error:
             raise ValueError(f"it is not YAML: {error}.") from error
         found = {
@@ -51,10 +67,14 @@ class YamlDocument(TextDocument):
         """Returns what makes the language the outermost key."""
         keys = [root.value for root in self._roots if isinstance(root, yaml.MappingNode)]
         return [
-            Edit(key.start_mark.index, key.end_mark.index, (self._language,))
+            Edit(*self._span(key), (self._language,))
             for [(key, _), *others] in filter(None, keys)
             if self._language and not others and _is_language(str(key.value))
         ]
+
+    def _span(self, node: yaml.Node) -> tuple[int, int]:
+        """Returns where a node begins and ends in the file."""
+        return self.begin + node.start_mark.index, self.begin + node.end_mark.index
 
     def _segment(self, node: yaml.ScalarNode, keys: Sequence[str]) -> Segment:
         return Segment(
@@ -65,14 +85,14 @@ class YamlDocument(TextDocument):
         )
 
     def _edit(self, node: yaml.ScalarNode, text: str) -> Edit:
-        start, end = node.start_mark.index, node.end_mark.index
+        start, end = self._span(node)
         properties = _PROPERTIES.match(self.text, start)
         start = properties.end() if properties else start
         if node.style in ("|", ">"):
             return Edit(start, end, (self._block(self.text[start:end], node.value, text),))
         if node.style == "'" and "\n" not in text:
             return Edit(start, end, ("'" + text.replace("'", "''") + "'",))
-        is_plain = node.style is None and _is_plain(text)
+        is_plain = not node.style and _is_plain(text)
         return Edit(start, end, (text if is_plain else json.dumps(text, ensure_ascii=False),))
 
     def _block(self, raw: str, value: str, text: str) -> str:
@@ -117,6 +137,7 @@ def _is_plain(text: str) -> bool:
     if text != text.strip() or "\n" in text:
         return False
     try:
-        return yaml.safe_load(f"- {text}") == [text] and yaml.safe_load(f"[{text}]") == [text]
-    except yaml.YAMLError:
+        return bool(yaml.load(f"- {text}\n- [{text}]", _Loader) == [text, [text]])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        # What looks like a date may be none, and brackets may be too many.
         return False

@@ -1,5 +1,5 @@
-"""Attributes of HTML that people read, such as `alt`: texts within tags, which are translated apart
-from the text around these.
+"""Attributes of HTML that people read, such as `alt`, and titles of Markdown's links: texts within
+tags, which are translated apart from the text around these.
 """
 
 import html
@@ -10,13 +10,15 @@ from typing import NamedTuple
 _READ = frozenset(("alt", "aria-label", "placeholder", "title"))
 # All attributes are read in turn, as the value of one may hold what looks like another.
 _ATTRIBUTE = re.compile(r"\s([\w:.@-]+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'<>=]+)")
+# Where the text of a link ends: where it leads to, and its title.
+_TITLE = re.compile(r"\s\"([^\"]*)\"\)\Z")
 
 
 class Attribute(NamedTuple):
     """The value of an attribute that is translated.
 
     Attributes:
-        tag: The tag that it stands in.
+        tag: The tag that it stands in, or the end of a link in Markdown.
         start: Where it begins in the tag, behind the quotation mark.
         end: Where it ends there.
         place: Where it begins in the text.
@@ -40,21 +42,29 @@ class Attribute(NamedTuple):
 
 
 def attributes_of(tag: str, place: int) -> list[Attribute]:
-    """Returns the attributes of a tag that are translated.
+    """Returns the attributes of a tag that are translated, or the title of a link.
 
     Args:
-        tag: The tag.
+        tag: The tag, or the end of a link in Markdown from `]` on.
         place: Where it begins in its text.
 
     Example:
         >>> [one.value for one in attributes_of('<img src="a.png" alt="A red &amp; white cat">', 0)]
         ['A red & white cat']
+        >>> [one.value for one in attributes_of('](a.html "A cat")', 0)]
+        ['A cat']
     """
+    if tag.startswith("]"):
+        values = [found.span(1) for found in _TITLE.finditer(tag)]
+    else:
+        values = [
+            (found.start(2) + 1, found.end(2) - 1)
+            for found in _ATTRIBUTE.finditer(tag)
+            if found[1].lower() in _READ and found[2][0] in "\"'"
+        ]
     return [
         Attribute(tag, start, end, place + start)
-        for found in _ATTRIBUTE.finditer(tag)
-        if found[1].lower() in _READ and found[2][0] in "\"'"
-        for start, end in [(found.start(2) + 1, found.end(2) - 1)]
+        for start, end in values
         if any(map(str.isalpha, html.unescape(tag[start:end])))
     ]
 

@@ -109,7 +109,22 @@ def test_what_belongs_to_no_cue_is_told(name, text, line, end, translated) -> No
         ("a.vtt", "\ufeffWEBVTT - a\nKind: b\n\nSTYLE\nc\n\nREGION\nid:d\n" + VTT[6:] + "\nNOTE e"),
         ("a.vtt", VTT + "\nb\n00:03.000 --> 00:04.000\n\nc\n00:05.000 --> 00:06.000\nd\n"),
         ("a.ass", "[Script Info]\na: b\n\n" + ASS + "; c\nformat: d\n\n[Fonts]\ne\n"),
+        ("a.srt", SRT.replace("03,000 --> 00:00:04", "02,000 --> 00:00:04")),
+        ("a.ass", ASS + ASS.splitlines()[-1] + "\n"),
     ],
 )
 def test_what_belongs_to_no_cue_by_the_format_is_not_told(name, text, translated) -> None:
     assert translated(name, text).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warning"),
+    [
+        ((1, 3, 5), []),
+        ((1, 2, 5), ["line 6: this cue begins before the one above it has ended."]),
+        ((1, 1, 2), ["line 6: this cue begins before the one above it has ended, as do 1 more."]),
+    ],
+)
+def test_cues_that_overlap_are_told_in_one_line(seconds, warning, translated) -> None:
+    cues = [f"{n}\n00:00:0{n},000 --> 00:00:0{n + 1},500\na\n\n" for n in seconds]
+    assert translated("a.srt", "".join(cues)).warnings == warning

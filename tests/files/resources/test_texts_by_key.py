@@ -1,8 +1,15 @@
 """Texts by their keys: `.properties`, `.strings`, JSON and YAML, with their escapes and quotes."""
 
-import pytest
+import importlib.util
+import time
 
-from keras_transformer.files.segments import Translation
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.files.resources.yaml_texts import YamlDocument
+from keras_transformer.files.segments import Reading, Translation
 
 
 @pytest.mark.parametrize(
@@ -42,6 +49,8 @@ def test_texts_are_written_as_they_were(name, source, written, translated) -> No
         ("- a", '"- a"'),
         ("a, b", '"a, b"'),
         ("a\nb", '"a\\nb"'),
+        ("2020-13-45", '"2020-13-45"'),
+        ("[" * 2_000, f'"{"[" * 2_000}"'),
     ],
 )
 def test_plain_yaml_gets_quotes_where_it_needs_them(text, written, translated) -> None:
@@ -90,3 +99,76 @@ def test_what_is_used_again_is_read_once(translated) -> None:
     source = "".join(["l0: &l0 [x]\n", *lists])
     assert translated("a.yml", source).data.decode() == source.replace("x", "X")
     assert translated("a.yml", "a: &a [x, *a]\n").data == b"a: &a [X, *a]\n"
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("loader", ["CSafeLoader", None])
+def test_a_file_is_the_same_by_either_loader(loader, mark, monkeypatch) -> None:
+    if loader is None:
+        monkeypatch.delattr(yaml, "CSafeLoader")
+    spec = importlib.util.find_spec(YamlDocument.__module__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    source = f"{mark}en:\n  a: x\n  b: 'y \U0001f600'\n  c: |\n    z\n"
+    document = module.YamlDocument(source.encode(), Reading(language="pl"))
+    assert [one.texts for one in document.segments] == [("x",), ("y \U0001f600",), ("z\n",)]
+    found = {n: [Translation(one.texts[0].upper())] for n, one in enumerate(document.segments)}
+    wanted = source.replace("en", "pl").replace("x", "X").replace("y", "Y").replace("z", "Z")
+    assert document.written(found).decode() == wanted
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["a: b", "c: 'd'", "g: |", "  h", "", "k: >-", "# m", "n: &x o", "p: *x", "r:", "  - s"]
+            + [
+                "  - t # u",
+                "  v: w",
+                "x: [y, z]",
+                "'é': \"\\u00e9 \U0001f600\"",
+                "---",
+                "  b c",
+                "- 1",
+            ]
+        )
+    ).map("\n".join)
+)
+def test_texts_stand_where_the_loader_of_python_sees_them(text: str) -> None:
+    try:
+        nodes = list(yaml.compose_all(text, yaml.SafeLoader))
+    except yaml.YAMLError:
+        with pytest.raises(ValueError, match="it is not YAML"):
+            YamlDocument(text.encode(), Reading())
+        return
+    found = [(one.texts[0], one.line) for one in YamlDocument(text.encode(), Reading()).segments]
+    assert found == [(one.value, one.start_mark.line + 1) for one in values(nodes)]
+
+
+def values(nodes: list[yaml.Node]) -> list[yaml.ScalarNode]:
+    """Returns the strings that are values, each once, in the order of the file."""
+    found, rest = {}, [one for one in nodes if one]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, yaml.MappingNode):
+            rest += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            rest += node.value
+        elif node.tag == "tag:yaml.org,2002:str":
+            found[node.start_mark.index] = node
+    return [found[place] for place in sorted(found)]
+
+
+@pytest.mark.parametrize("part", ["[", "- ", "{a: ", "? "])
+def test_a_file_that_is_nested_too_deeply_is_refused(part: str, translated) -> None:
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        translated("a.yml", part * 100_000)
+
+
+def test_thousands_of_keys_are_read_and_written_before_python_alone_has_read_them() -> None:
+    source = "".join(f"key{n}: The file could not be opened\n" for n in range(5_000))
+    begun = time.process_time()
+    list(yaml.compose_all(source, yaml.SafeLoader))
+    between = time.process_time()
+    document = YamlDocument(source.encode(), Reading())
+    document.written({place: [Translation("Datei")] for place in range(5_000)})
+    assert time.process_time() - between < between - begun

@@ -19,6 +19,9 @@ from keras_transformer.text.subwords.attributes import attributes_of, with_value
         ("<img alt=word title='1 %'>", []),
         ('<a alt="Tom &amp; Jerry">', ["Tom & Jerry"]),
         ("<b>", []),
+        ('](a.html "b &amp; c")', ["b & c"]),
+        ('](title="a" "1 %")', []),
+        ("](a.html)", []),
     ],
 )
 def test_values_that_people_read_are_found(tag: str, values: list[str]) -> None:
@@ -43,3 +46,4 @@ def test_tags_keep_their_place_and_all_else() -> None:
     wanted = '<img alt="B" title="C"> b <a title="A" id=x> <a title="A" id=x>'
     assert with_values(text, attributes, ["A", "B", "C"]) == wanted
     assert without_values(other) == '<img alt="" title="">'
+    assert without_values('](a "b")') == '](a "")'

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
 
     as_json = JsonAnswers(answer=values, writes=("hypotheses",))
     with flags_in_errors(SearchOptions):
-        answer_lines("generate", prompts, lines, answer, as_json)
+        answer_lines("generate", prompts, lines, answer, as_json, blank_lines_are_texts=True)
     return 0
 
 
@@ -203,5 +203,6 @@ def _stream_lines(prompts: _Prompts, options: GenerateOptions, lines: TextLineOp
                 sys.stdout.buffer.flush()
         prompts.finish(block)
 
-    for _ in blocks_of_input("generate", prompts, replace(lines, block_lines=1), write):
+    one_by_one = replace(lines, block_lines=1)
+    for _ in blocks_of_input("generate", prompts, one_by_one, write, blank_lines_are_texts=True):
         pass

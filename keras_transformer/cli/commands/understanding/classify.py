@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
     as_json = JsonAnswers(answer=values, writes=(*writes, "probabilities"), optional=SECOND_TEXT)
     classifier = pairs if options.pairs else encoder
     counted = CountedLines(classifier.max_text_length, lengths) if lines.jsonl else classifier
-    answer_lines("classify", counted, lines, answer, as_json)
+    answer_lines("classify", counted, lines, answer, as_json, blank_lines_are_texts=True)
     return 0
 
 

@@ -71,9 +71,12 @@ def main(arguments: Sequence[str]) -> int:
     counted = CountedLines(encoder.max_text_length, lengths)
     if options.output is None:
         as_json = JsonAnswers(answer=vectors, writes=("vector",))
-        answer_lines("embed", counted, lines, lambda block: block, as_json)
+        answer_lines(
+            "embed", counted, lines, lambda block: block, as_json, blank_lines_are_texts=True
+        )
         return 0
-    whole = np.concatenate([embed([]), *blocks_of_input("embed", counted, lines, embed)])
+    found = blocks_of_input("embed", counted, lines, embed, blank_lines_are_texts=True)
+    whole = np.concatenate([embed([]), *found])
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(options.output, whole.nbytes) as partial, partial.open("wb") as file:
         np.save(file, whole)
