@@ -89,7 +89,9 @@ def same(model: Any, again: Any, numbers: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", some(HUGGINGFACE, "bias", "pre", "gated", "per block", "local", "windows in turn"))
+@pytest.mark.parametrize(
+    "name", some(HUGGINGFACE, "bias", "pre", "gated", "per block", "local", "windows in turn")
+)
 def test_hugging_face_s_is_the_same_model(
     name: str,
     translator_of: Callable[..., Any],
