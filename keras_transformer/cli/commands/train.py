@@ -74,6 +74,7 @@ _BRIEF = {
     "--task": "What to train.",
     "--preset": "Size of the model, and its recipe.",
     "--vocab-size": "Pieces of the vocabulary.",
+    "--markup": "Placeholders and tags that translations keep.",
     "--init": "Finished run to start from.",
     "--resume": "Continue a run that was stopped.",
     "--dry-run": "Print the plan and how long it takes.",
