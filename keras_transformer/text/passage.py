@@ -52,6 +52,7 @@ class Passage:
         accelerator: The keyboard accelerator that was taken out of the text; None if it has none.
         attributes: The attributes whose values are the last sources.
         known: A source of which is known what `lift` makes of it.
+        written: Attributes that are translated already, and the values that tags get.
     """
 
     sources: tuple[str, ...]
@@ -63,6 +64,7 @@ class Passage:
     accelerator: Accelerator | None = None
     attributes: tuple[Attribute, ...] = ()
     known: tuple[str, Lifted] | None = field(default=None, compare=False, repr=False)
+    written: tuple[Sequence[Attribute], Sequence[str]] = ((), ())
 
     @property
     def starts(self) -> list[int]:
@@ -81,6 +83,16 @@ class Passage:
         count = len(self.sources) - len(self.attributes)
         sources, gaps = self.sources[:count], self.gaps[: count + 1]
         return replace(self, sources=sources, gaps=gaps, attributes=())
+
+    def with_attributes(self, translations: Sequence[str]) -> "Passage":
+        """Returns the text without the parts that are attributes, whose translations are given:
+        tags have them wherever they are put back.
+        """
+        first = len(self.sources) - len(self.attributes)
+        values = [self._value(place, one) for place, one in enumerate(translations, first)]
+        bare, written = self.without_attributes(), (self.attributes, values)
+        gaps = tuple(with_values(gap, *written) for gap in bare.gaps)
+        return replace(bare, gaps=gaps, written=written)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -117,7 +129,9 @@ class Passage:
 
     def put_back(self, place: int, translation: str) -> str:
         """Returns the translation of a part, or a piece of it, with the spans of its source."""
-        return self._lifted[place].put_back(translation) if self._lifted else translation
+        if not self._lifted:
+            return translation
+        return with_values(self._lifted[place].put_back(translation), *self.written)
 
     def is_kept(self, place: int, translation: str) -> bool:
         """Returns whether the translation of a part has every span and term of its source."""
@@ -174,17 +188,31 @@ class Passage:
         carried: Collection[Kind] = (),
         language: str = LANGUAGE,
         lift: Lift | None = None,
+        fitting: Callable[[Sequence[Attribute]], tuple[Attribute, ...]] | None = None,
     ) -> "Passage":
-        """Returns a text as one part, without what goes around the model."""
+        """Returns a text as one part, without what goes around the model.
+
+        Args:
+            text: The text.
+            carried: What goes around the model (`letterless`).
+            language: Code of its language (ISO 639-1), for abbreviations and marks.
+            lift: Lifts spans out of it; None for none.
+            fitting: Chooses the attributes that are translated; None for none.
+        """
         hidden, spans, accelerator, lifted = taken_out(text, lift)
         start, end = core_of(hidden, carried, language=language) if carried else (0, len(hidden))
         parts = [hidden[:start], hidden[start:end], hidden[end:]]
         before, source, behind = unmasked(parts, spans) if spans else parts
         moves = "symbols" in carried
-        gaps = before, behind
-        known = (text, lifted) if lifted else None
+        attributes = fitting(lifted.attributes) if fitting and lifted else ()
         return cls(
-            (source,), gaps, moves_pictures=moves, lift=lift, accelerator=accelerator, known=known
+            (source, *(one.value for one in attributes)),
+            (before, behind, *("" for _ in attributes)),
+            moves_pictures=moves,
+            lift=lift,
+            accelerator=accelerator,
+            attributes=attributes,
+            known=(text, lifted) if lifted else None,
         )
 
     def bare(self, translation: str) -> str:
@@ -209,9 +237,7 @@ class Passage:
         """
         if self.attributes:
             own = len(self.sources) - len(self.attributes)
-            text = self.without_attributes().join(translations[:own])
-            values = [self._value(*one) for one in enumerate(translations)][own:]
-            return with_values(text, self.attributes, values)
+            return self.with_attributes(translations[own:]).join(translations[:own])
         translations = [self.put_back(place, one) for place, one in enumerate(translations)]
         gaps = self.gaps_between(translations)
         text = gaps[0] + "".join(map("".join, zip(translations, gaps[1:], strict=True)))

@@ -11,8 +11,8 @@ import sentencex
 
 from keras_transformer.text.letterless import Kind, carve, has_letter, is_carried
 from keras_transformer.text.passage import LANGUAGE, Passage
-from keras_transformer.text.subwords.attributes import Attribute
-from keras_transformer.text.subwords.slots import Lift, Lifted, taken_out, unmasked
+from keras_transformer.text.subwords.attributes import that_fit
+from keras_transformer.text.subwords.slots import Lift, taken_out, unmasked
 
 _LINE_BREAKS = re.compile("([\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+)")
 # Where a sentence is halved: after a clause, or else after a word.
@@ -80,7 +80,7 @@ def split_passage(
     """
     whole = text
     text, spans, accelerator, lifted = taken_out(text, lift)
-    attributes = _attributes(lifted, lengths_of, most_tokens)
+    attributes = that_fit(lifted.attributes if lifted else (), lengths_of, most_tokens)
 
     def has_slots(piece: str) -> bool:
         return not (lift and lifted and lifted.lacks_slots and lift(piece).lacks_slots)
@@ -116,19 +116,6 @@ def split_passage(
         attributes=attributes,
         known=(whole, lifted) if lifted else None,
     )
-
-
-def _attributes(
-    lifted: Lifted | None,
-    lengths_of: Callable[[Sequence[str]], Sequence[int]],
-    most_tokens: int | None,
-) -> tuple[Attribute, ...]:
-    """Returns the attributes of a text that are no longer than a part may be."""
-    found = lifted.attributes if lifted else ()
-    if not found or most_tokens is None:
-        return tuple(found)
-    lengths = lengths_of([one.value for one in found])
-    return tuple(one for one, length in zip(found, lengths, strict=True) if length <= most_tokens)
 
 
 def _carved(line: str, carried: Collection[Kind], language: str) -> Iterator[tuple[str, bool]]:

@@ -3,6 +3,7 @@ where they end, and the words and spans that are put back.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -100,6 +101,31 @@ class AskedSearch:
             joined_to_stop(passage, one)
             for passage, [one] in zip(asked.passages, best, strict=True)
         ]
+
+    def with_attributes(self, asked: Asked, replace_unk: bool = False) -> Asked:
+        """Searches; returns a request whose texts have tags with translated attributes."""
+        counts = [len(one.attributes) for one in asked.passages]
+        if not any(counts):
+            return asked
+        owners = [place for place, count in enumerate(counts) for _ in range(count)]
+        parts = [part for one in asked.passages for part in one.parts[1:]]
+        values = Asked(
+            dataclasses.replace(asked.options, num_hypotheses=1),
+            [asked.begins[owner] for owner in owners],
+            [Passage((part,), ("", "")) for part in parts],
+            self.source.encode(parts),
+            None,
+            None,
+            [part for one in asked.passages for part in one.aligned[1:]],
+            [forms for one in asked.passages for forms in one.required[1:]],
+        )
+        said = iter(self.best(values, replace_unk))
+        return asked._replace(
+            passages=[
+                one.with_attributes(list(itertools.islice(said, count)))
+                for one, count in zip(asked.passages, counts, strict=True)
+            ]
+        )
 
     def _search(
         self, asked: Asked, options: SearchOptions, *, with_scores: bool

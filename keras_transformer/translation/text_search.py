@@ -5,6 +5,7 @@ in the order of the texts.
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 from keras_transformer.config.sentence_marks import SentenceMarks
@@ -21,6 +22,7 @@ from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds
 from keras_transformer.text.passage import Passage
+from keras_transformer.text.subwords.attributes import that_fit
 from keras_transformer.text.subwords.slots import AlignedPart, Lift, Required
 from keras_transformer.text.training_text import TrainingText
 from keras_transformer.translation.asked import Asked, AskedSearch
@@ -149,7 +151,7 @@ class TextSearch:
             aligned=aligned,
             required=required,
         )
-        return self._search.best(asked, replace_unk)
+        return self._search.best(self._search.with_attributes(asked, replace_unk), replace_unk)
 
     @suggests_arguments
     def translate_n_best(
@@ -202,6 +204,7 @@ class TextSearch:
             aligned=aligned,
             required=required,
         )
+        asked = self._search.with_attributes(asked, replace_unk)
         hypotheses = self._search.distinct(asked, return_scores)
         if return_attention:
             hypotheses = with_attention(self._engine, asked.begins, asked.sources, hypotheses)
@@ -226,7 +229,8 @@ class TextSearch:
 
         The pieces, joined, are what `translate` returns, but for a translation that cannot be
         ended since the options allow no token any more: `translate` returns "" for it, the stream
-        has yielded what it began with. With `early_stopping="exact"` no piece is certain before the
+        has yielded what it began with. Attributes that are translated, too, come before the first
+        piece. With `early_stopping="exact"` no piece is certain before the
         search ends, and neither is one of a text whose spans an alignment puts back.
 
         Args:
@@ -249,6 +253,7 @@ class TextSearch:
                 "translate_stream yields one translation piece by piece, so it needs beam_size 1 "
                 f"and num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
+        asked = self._search.with_attributes(asked)
         if any(asked.aligned):
             return filter(None, self._search.best(asked))
         [source], [prefix], [passage] = asked.sources, asked.prefixes or [[]], asked.passages
@@ -268,6 +273,7 @@ class TextSearch:
         *,
         replace_unk: bool = False,
         lifts: bool = True,
+        attributes: bool = False,
     ) -> Passage:
         """Returns a text as one part, without what goes around the model.
 
@@ -278,9 +284,13 @@ class TextSearch:
                 was opened if None.
             replace_unk: Whether unknown words are put where they belong, as `translate` can do.
             lifts: Whether spans are lifted out of it.
+            attributes: Whether attributes of its tags that people read are further parts.
         """
         lift = self.lift if lifts else None
-        passage = Passage.whole(text, self._carried(letterless), lift=lift)
+        fitting = partial(that_fit, lengths_of=self._lengths, most_tokens=self.max_source_length)
+        passage = Passage.whole(
+            text, self._carried(letterless), lift=lift, fitting=fitting if attributes else None
+        )
         copies = self.unknown_letters if letterless is None else self._source.unknown_letters
         if replace_unk or copies is None or letterless == "translate":
             return passage
@@ -308,7 +318,13 @@ class TextSearch:
             rests, begins = read_tags(self.marks, rests, chosen)
             chosen = without_languages(chosen)
         passages = [
-            self.passage(rest, letterless, replace_unk=replace_unk, lifts=aligned is None)
+            self.passage(
+                rest,
+                letterless,
+                replace_unk=replace_unk,
+                lifts=aligned is None,
+                attributes=aligned is None and not chosen.require,
+            )
             for rest in rests
         ]
         if aligned is None:
@@ -318,6 +334,9 @@ class TextSearch:
         prefixes = self._prefix_ids(target_prefixes, passages)
         stops = self._stops(chosen, replace_unk)
         return Asked(chosen, begins, passages, sources, prefixes, stops, aligned, required)
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._source.encode(texts)]
 
     def _carried(self, letterless: Letterless | None) -> frozenset[Kind]:
         """Returns what goes around the model, as a call says, or the translator if None."""

@@ -43,7 +43,7 @@ class TextTranslator(TextSearch):
                 unknown or of the wrong type.
         """
         rests = [self.marks.read_tag(text).text for text in check_texts(texts)]
-        return [len(ids) for ids in self._source.encode(rests)]
+        return self._lengths(rests)
 
     @suggests_arguments
     def score(

@@ -44,3 +44,23 @@ def test_the_title_of_a_link_in_markdown_is_translated_as_a_text(exported: Any) 
         link = 'hello [you](x "the red house")'
         found, value = SentenceTranslator(opened).translate([link, "the red house"])
     assert f'](x "{value}")' in found and value != "the red house"
+
+
+def test_a_translator_alone_translates_it_too(translator: SentenceTranslator) -> None:
+    alone, texts = translator.translator, ["hello", TEXT, "a dog", TEXT.replace("red", "old")]
+    wanted = translator.translate(texts)
+    assert alone.translate(texts) == wanted and "the red house" not in wanted[1]
+    best = alone.translate_n_best(texts, beam_size=2, num_hypotheses=2)
+    assert [own[0].text for own in best] == translator.translate(texts, beam_size=2)
+    assert ["".join(alone.translate_stream(text)) for text in texts] == wanted
+    assert 'title="the red house"' in alone.translate([TEXT], require=["a"])[0]
+    assert alone.score([TEXT], [wanted[1]])[0].text == wanted[1]
+
+
+def test_a_tag_around_the_model_has_its_attribute_translated(exported: Any) -> None:
+    with OnnxTranslator(exported.path, markup="html", letterless="copy") as opened:
+        text = '<img alt="the red house"> 👍 hello'
+        [value] = opened.translate(["the red house"])
+        [alone] = opened.translate([text])
+        assert alone == SentenceTranslator(opened).translate([text])[0]
+        assert f'<img alt="{value}">' in alone == "".join(opened.translate_stream(text))

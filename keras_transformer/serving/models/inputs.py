@@ -125,7 +125,6 @@ class RowReader:
         search = self._search
         options = (target_prefix.encode(), search.max_length, search.length_penalty)
         source, target = (code.encode() for code in languages)
-        # A stream has sent a tag before its attributes are translated.
         asked = {name: value for name, value in own.items() if name != GLOSSARY.name}
         return self._parts(
             [text.encode()],
@@ -133,7 +132,6 @@ class RowReader:
             [(source, target)],
             [own_of(asked, search)] if asked else None,
             [self._terms.lift(own.get(GLOSSARY.name, ()), GLOSSARY.name)],
-            attributes=False,
         )
 
     def read_texts(

@@ -48,6 +48,7 @@ from keras_transformer.serving.settings import ServeOptions
 from keras_transformer.text.joined_lines import join_lines as joined
 from keras_transformer.text.letterless import carried_kinds
 from keras_transformer.text.passage import Passage
+from keras_transformer.text.subwords.attributes import that_fit
 from keras_transformer.translation.by_sentence import splitter
 from keras_transformer.translation.engine import TranslationEngine, tokens_of
 from keras_transformer.translation.marked import MarkedEngine, without_languages
@@ -126,7 +127,7 @@ class ServedModel:
         known = seen.known_letterless if seen else None
         carried = carried_kinds(options.letterless, known, lambda: self._source.has_letters)
         split_text = splitter(
-            lambda texts: [len(ids) for ids in self._source.encode(texts)],
+            self._lengths,
             longest,
             seen,
             options.language,
@@ -135,8 +136,11 @@ class ServedModel:
             lift=lift,
         )
         take_whole = partial(Passage.whole, carried=carried, language=options.language, lift=lift)
+        split: Callable[..., Passage] = split_text
         # Only encoders cut texts.
-        split = take_whole if options.long_texts == "refuse" else split_text
+        if options.long_texts == "refuse":
+            fitting = partial(that_fit, lengths_of=self._lengths, most_tokens=longest)
+            split = partial(take_whole, fitting=fitting)
         copies_nothing = options.letterless == "translate"
         self._reader = RowReader(
             source=self._source.encode,
@@ -284,13 +288,16 @@ class ServedModel:
 
         Returns:
             `sentences`, each with `source`, `source_pieces` (eos included) and `hypotheses`, and
-            `gaps`: the text before each best translation, and after the last one.
+            `gaps`: the text before each best translation, and after the last one. Attributes are
+            translated in these, and are no sentences of their own.
         """
+        first = len(found) - len(passage.attributes)
+        passage = passage.with_attributes([one[0]["translation"] for one in found[first:]])
         read = map(self._source.split, passage.parts)
         end = self._source.pieces([self._source.special_ids.eos])
         found = [
             [one | {"translation": passage.put_back(place, one["translation"])} for one in own]
-            for place, own in enumerate(found)
+            for place, own in enumerate(found[:first])
         ]
         return {
             "sentences": [
@@ -299,6 +306,9 @@ class ServedModel:
             ],
             "gaps": passage.gaps_between([own[0]["translation"] for own in found]),
         }
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._source.encode(texts)]
 
     def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
         """Returns the engine for rows that go between these marks."""

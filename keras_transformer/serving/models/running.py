@@ -242,6 +242,23 @@ async def stream_row(
         task.cancel()
 
 
+async def with_attributes(
+    passage: Passage, parts: Sequence[AsyncGenerator[str, None]]
+) -> tuple[Passage, Sequence[AsyncGenerator[str, None]]]:
+    """Returns a text whose tags have translated attributes, and the parts that are left.
+
+    Args:
+        passage: The text.
+        parts: The pieces of each part's translation, attributes last.
+    """
+    first = len(parts) - len(passage.attributes)
+    values = []
+    for part in parts[first:]:
+        async with aclosing(part):
+            values.append("".join([piece async for piece in part]))
+    return (passage.with_attributes(values) if values else passage), parts[:first]
+
+
 async def stream_passage(
     passage: Passage, parts: Iterable[AsyncGenerator[str, None]]
 ) -> AsyncGenerator[str, None]:

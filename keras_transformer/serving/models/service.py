@@ -50,6 +50,7 @@ from keras_transformer.serving.models.running import (
     run_rows,
     stream_passage,
     stream_row,
+    with_attributes,
 )
 from keras_transformer.serving.models.served import (
     Completing,
@@ -339,8 +340,9 @@ class Service:
             rows = [
                 row._replace(own=placed(options, place)) for place, row in enumerate(request.rows)
             ]
-            parts = (stream_row(loaded, model.stream, row, entry, until) for row in rows)
-            async with aclosing(stream_passage(request.passages[0], parts)) as pieces:
+            parts = [stream_row(loaded, model.stream, row, entry, until) for row in rows]
+            passage, parts = await with_attributes(request.passages[0], parts)
+            async with aclosing(stream_passage(passage, parts)) as pieces:
                 async for piece in pieces:
                     yield piece
 

@@ -4,7 +4,7 @@ tags, which are translated apart from the text around these.
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 _READ = frozenset(("alt", "aria-label", "placeholder", "title"))
@@ -67,6 +67,26 @@ def attributes_of(tag: str, place: int) -> list[Attribute]:
         for start, end in values
         if any(map(str.isalpha, html.unescape(tag[start:end])))
     ]
+
+
+def that_fit(
+    attributes: Sequence[Attribute],
+    lengths_of: Callable[[Sequence[str]], Sequence[int]],
+    most_tokens: int | None,
+) -> tuple[Attribute, ...]:
+    """Returns the attributes whose values are no longer than a model reads.
+
+    Args:
+        attributes: The attributes.
+        lengths_of: Gives the number of tokens of each of several texts.
+        most_tokens: Longest value; no limit if None.
+    """
+    if not attributes or most_tokens is None:
+        return tuple(attributes)
+    lengths = lengths_of([one.value for one in attributes])
+    return tuple(
+        one for one, length in zip(attributes, lengths, strict=True) if length <= most_tokens
+    )
 
 
 def with_values(text: str, attributes: Iterable[Attribute], values: Sequence[str]) -> str:

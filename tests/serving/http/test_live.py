@@ -115,3 +115,18 @@ def test_a_stream_holds_what_its_request_asks_for(server, exported, events, own,
 def test_what_no_stream_can_hold_is_refused(server, own, said) -> None:
     response = server.predict({"text": "the red dog", **own}, ":stream")
     assert response.status_code == 400 and said in response.json()["error"]
+
+
+def test_attributes_are_translated_before_the_tag_is_sent(start, exported, events) -> None:
+    text = '<p title="the red house">hello <img alt="a dog"> you</p>. hello'
+    for own in ({}, {"long_texts": "refuse"}):
+        server = start(exported.path, SearchOptions(max_length=40), markup="html", **own)
+        answers = server.predict({"instances": [text]}).json()["predictions"]
+        wanted = answers[0]["translation"]
+        assert "the red house" not in wanted and "a dog" not in wanted
+        *pieces, (_, done) = events(server.predict({"text": text}, ":stream"))
+        assert "".join(data["piece"] for _, data in pieces) == done["translation"] == wanted
+        answer = server.predict({"text": text}, ":explain").json()
+        said = [one["hypotheses"][0]["translation"] for one in answer["sentences"]]
+        gaps = answer["gaps"]
+        assert gaps[0] + "".join(map("".join, zip(said, gaps[1:], strict=True))) == wanted
