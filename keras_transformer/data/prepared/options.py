@@ -25,9 +25,11 @@ class PrepareOptions:
         max_length: Longest sentence in tokens; longer pairs are left out.
         shards: Number of training shards; if not given, a multiple of 8 with at most 250,000 pairs
             in each.
-        seed: Decides which pair goes to which shard, and draws noise.
+        seed: Decides which pair goes to which shard, and draws noise and soft terms.
         noise: Shares of training pairs that are written as people write (`docs/robustness.md`),
             such as `capitals=0.05`, as for `train`.
+        soft_terms: Share of training pairs whose sources have translations beside some of their
+            terms (`docs/terms.md`), as for `train`.
 
     Raises:
         ValueError: A value is out of range; the message names it.
@@ -43,6 +45,7 @@ class PrepareOptions:
     shards: int | None = None
     seed: int = 0
     noise: tuple[str, ...] = ()
+    soft_terms: float = 0.0
 
     def __post_init__(self) -> None:
         check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
@@ -54,14 +57,16 @@ class PrepareOptions:
             check_size("shards", self.shards)
         check_choice("tokenizer_type", self.tokenizer_type, get_args(ModelType))
         check_flag("joint_vocabulary", self.joint_vocabulary)
+        if not 0 <= self.soft_terms <= 1:
+            raise ValueError(f"soft_terms is a share of pairs in [0, 1], got {self.soft_terms}.")
         object.__setattr__(self, "noise", check_shares(self.noise))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain JSON values, without sentinels and noise those of a version that knew
-        none.
+        """Returns plain JSON values, without sentinels, noise and soft terms those of a version
+        that knew none.
         """
         values = dataclasses.asdict(self) | {"noise": list(self.noise)}
-        for name in ("num_sentinels", "noise"):
+        for name in ("num_sentinels", "noise", "soft_terms"):
             if not values[name]:
                 del values[name]
         return values

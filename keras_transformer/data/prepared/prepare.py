@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from keras_transformer.data.prepared.record import RECORD, SINGLE, CorpusRecord,
 from keras_transformer.data.prepared.splitting import Workforce, make_split
 from keras_transformer.data.prepared.vocabularies import make_tokenizers
 from keras_transformer.data.sources.files import require_rereadable
-from keras_transformer.data.sources.streams import NoisyPairs, PairStream, describe_text
-from keras_transformer.noise.pairs import read_shares
+from keras_transformer.data.sources.streams import ChangedPairs, PairStream, describe_text
+from keras_transformer.markup.soft_terms.extraction import extract_terms, sampled_places
+from keras_transformer.markup.soft_terms.pairs import annotated_pairs
+from keras_transformer.noise.pairs import noisy_pairs, read_shares
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET, tokenizer_paths
 from keras_transformer.text.training_text import SAMPLED_LINES, TrainingText
@@ -80,8 +83,7 @@ def prepare(
         raise ValueError(f"workers must be at least 1, got {workers}")
     workers = workers or available_cores()
     _check_directory(directory)
-    for path in tokenizers:
-        Tokenizer.load(path)
+    opened = [Tokenizer.load(path) for path in tokenizers]
     if options.num_sentinels and (tokenizers or not train.is_single):
         raise ValueError(
             f"num_sentinels={options.num_sentinels} is for a vocabulary that is trained on single "
@@ -93,7 +95,10 @@ def prepare(
                 f"noise={' '.join(options.noise)} is put into pairs, and these are single texts: "
                 "leave it out."
             )
-        train = NoisyPairs(train, read_shares(options.noise), options.seed)
+        shares = read_shares(options.noise)
+        train = ChangedPairs(train, partial(noisy_pairs, shares=shares, seed=options.seed))
+    if options.soft_terms:
+        _check_soft_terms(options.soft_terms, train, opened)
     streams = {"train": train, **({"valid": valid} if valid else {})}
     files = sorted({path for stream in streams.values() for path in stream.files})
     require_rereadable(files)
@@ -118,6 +123,8 @@ def prepare(
                 say(f"{directory} is prepared already")
                 return CorpusRecord.load(directory)
             begun = True
+            if options.soft_terms:
+                train = streams["train"] = _with_soft_terms(train, counts["train"], options, say)
             names = make_tokenizers(directory, train, tokenizers, options, say)
             force = Workforce(pool, workers, say)
             splits = {
@@ -146,6 +153,7 @@ def prepare(
             counts["train"],
             _piece_settings("train", directory, names, counts["train"], options, train),
             splits["train"],
+            options.soft_terms,
         ),
     )
     record.save(directory)
@@ -164,6 +172,31 @@ def _check_directory(directory: Path) -> None:
             f"{directory} holds other files, such as {min(names)}: prepare into a new or empty "
             "directory"
         )
+
+
+def _check_soft_terms(share: float, train: PairStream, tokenizers: Sequence[Tokenizer]) -> None:
+    if train.is_single:
+        raise ValueError(
+            f"soft_terms={share} are translations of terms, and these are single texts: leave it "
+            "out."
+        )
+    if tokenizers and not tokenizers[0].special_ids.term_marks:
+        raise ValueError(
+            f"soft_terms={share} needs a vocabulary with marks of terms, and the given one has "
+            "none: leave soft_terms or the tokenizer out."
+        )
+
+
+def _with_soft_terms(
+    train: PairStream, num_pairs: int, options: PrepareOptions, say: Callable[[str], None]
+) -> PairStream:
+    """Returns training pairs with translations beside terms of their own, as `train` makes them."""
+    places = set(sampled_places(num_pairs))
+    sample = [pair for place, pair in enumerate(train.pairs()) if place in places]
+    terms = extract_terms([source for source, _ in sample], [target for _, target in sample])
+    say(f"soft terms: {len(terms):,} known")
+    share, seed = options.soft_terms, options.seed
+    return ChangedPairs(train, partial(annotated_pairs, terms=terms, share=share, seed=seed))
 
 
 def _forget(directory: Path) -> None:
@@ -198,7 +231,7 @@ def _is_finished(directory: Path, made_from: dict[str, Any]) -> bool:
 
 
 def _training_text(
-    stream: PairStream, num_pairs: int, settings: PieceSettings, split: Split
+    stream: PairStream, num_pairs: int, settings: PieceSettings, split: Split, soft_terms: float
 ) -> TrainingText | None:
     """Describes the kept lines of an evenly spaced sample; None if none of them was kept."""
     longest = [shard.longest_source for shard in split.shards]
@@ -208,7 +241,10 @@ def _training_text(
         return None
     # `TrainingText` holds lengths without eos.
     most = max(length for length in longest if length is not None) - 1
-    return TrainingText.from_lines([sample[row][0] for row in kept], longest_source=most)
+    lines = [sample[row][0] for row in kept]
+    return dataclasses.replace(
+        TrainingText.from_lines(lines, longest_source=most), soft_terms=soft_terms
+    )
 
 
 def _piece_settings(

@@ -56,6 +56,7 @@ def make_tokenizers(
                 # Any task on single texts can then be trained.
                 has_mask=train.is_single,
                 num_sentinels=options.num_sentinels,
+                has_term_marks=bool(options.soft_terms),
             )
         tokenizer.save(directory / name)
     return names

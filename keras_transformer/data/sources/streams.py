@@ -1,7 +1,7 @@
 """Parallel text as streams, one pair at a time, for corpora that are larger than memory."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -18,7 +18,6 @@ from keras_transformer.data.sources.files import (
 )
 from keras_transformer.data.sources.tsv import PairTable, open_tsv
 from keras_transformer.files.pairs import translated_pairs
-from keras_transformer.noise.pairs import noisy_pairs
 
 
 @dataclass(frozen=True)
@@ -182,20 +181,18 @@ class CatalogueFiles(_LineFiles):
 
 
 @dataclass(frozen=True)
-class NoisyPairs:
-    """The pairs of a stream with noise, the same ones whenever they are read.
+class ChangedPairs:
+    """The pairs of a stream as training is to read them, such as with noise.
 
     Attributes:
-        stream: The pairs without noise.
-        shares: The share of pairs that each kind is put into.
-        seed: Draws the pairs and the noise.
+        stream: The pairs as they are.
+        change: Yields them changed, as many, the same ones whenever they are read.
     """
 
     is_single: ClassVar[bool] = False
 
     stream: PairStream
-    shares: Mapping[str, float]
-    seed: int
+    change: Callable[[Iterable[tuple[str, str]]], Iterator[tuple[str, str]]]
 
     @property
     def files(self) -> list[Path]:
@@ -209,7 +206,7 @@ class NoisyPairs:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yields source and target, pair after pair."""
-        return noisy_pairs(self.stream.pairs(), self.shares, seed=self.seed)
+        return self.change(self.stream.pairs())
 
     def sentences(self, side: int) -> Iterator[str]:
         """Yields the source sentences (side 0) or the target sentences (side 1)."""

@@ -42,6 +42,12 @@ class ExtractedTerm(NamedTuple):
     targets: Mapping[str, int]
 
 
+def sampled_places(num_pairs: int) -> list[int]:
+    """Returns the places of the pairs that terms are extracted from, ascending."""
+    count = min(num_pairs, SAMPLED_PAIRS)
+    return [place * num_pairs // count for place in range(count)]
+
+
 def extract_terms(sources: Sequence[str], targets: Sequence[str]) -> list[ExtractedTerm]:
     """Returns the terms of texts with their translations, the most frequent first.
 
@@ -49,8 +55,7 @@ def extract_terms(sources: Sequence[str], targets: Sequence[str]) -> list[Extrac
         sources: Texts; of more than `SAMPLED_PAIRS` an even sample is looked at.
         targets: Their translations.
     """
-    count = min(len(sources), SAMPLED_PAIRS)
-    places = [place * len(sources) // count for place in range(count)]
+    places = sampled_places(len(sources))
     sides = [(words_in(sources[place]), words_in(targets[place])) for place in places]
     pairs = [pair for pair in sides if all(0 < len(words) <= _LONGEST for words in pair)]
     fewest = max(_FEWEST, len(pairs) // _PAIRS_A_TIME)

@@ -2,7 +2,7 @@
 that a resumed run draws the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from keras_transformer.markup.soft_terms.annotation import annotated, folded_words, holds_form
@@ -21,27 +21,32 @@ def with_soft_terms(
     share: float,
     seed: int,
 ) -> list[str]:
-    """Returns the sources, a share of them with the translations that their targets have, in any
-    form, beside some of their terms.
+    """Returns the sources as `annotated_pairs` yields them; arguments as there."""
+    pairs = zip(sources, targets, strict=True)
+    return [source for source, _ in annotated_pairs(pairs, terms, share=share, seed=seed)]
+
+
+def annotated_pairs(
+    pairs: Iterable[tuple[str, str]], terms: Sequence[ExtractedTerm], *, share: float, seed: int
+) -> Iterator[tuple[str, str]]:
+    """Yields the pairs, a share of them with the translations that their targets have, in any form,
+    beside some terms of their sources.
 
     Args:
-        sources: The texts.
-        targets: Their translations.
+        pairs: Texts with their translations.
         terms: The terms of such texts.
         share: The share of pairs that are drawn, in [0, 1].
         seed: Draws the pairs, and of each how many of its terms are annotated, and which ones.
     """
     draw = Random(seed)  # noqa: S311
     known = {term.source: tuple(term.targets) for term in terms}
-    written = []
-    for source, target in zip(sources, targets, strict=True):
+    for source, target in pairs:
         if draw.random() < share and not set(TERM_MARKS) & {*source, *target}:
             found = list(_shared_terms(source, target, known))
             if found:
                 chosen = draw.sample(found, draw.randint(1, len(found)))
                 source = annotated(source, sorted(chosen))
-        written.append(source)
-    return written
+        yield source, target
 
 
 def _shared_terms(

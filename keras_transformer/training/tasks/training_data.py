@@ -245,10 +245,12 @@ def open_prepared(corpus: PreparedCorpus, run: RunDirectory, options: TrainOptio
             f"noise={' '.join(options.noise)} is put into text, and a prepared corpus holds ids: "
             "leave it out, and prepare the corpus with noise."
         )
-    if options.soft_terms:
+    seen = corpus.record.training_text
+    prepared = seen.soft_terms if seen else 0.0
+    if options.soft_terms not in (None, prepared):
         raise ValueError(
             f"soft_terms={options.soft_terms} are put into text, and a prepared corpus holds ids: "
-            "leave it out, or train on the text files."
+            f"give the {prepared:g} of the corpus, or prepare it with soft_terms."
         )
     if options.subword_sampling:
         raise ValueError(
