@@ -1,15 +1,22 @@
-"""Regular expressions with which a search may never end: repetitions of what can be read in several
-ways, such as `(a+)+`, of which Python's `re` tries all.
+"""Regular expressions with which a search may take very long or never end: repetitions of what can
+be read in several ways, such as `(a+)+`, of which Python's `re` tries all.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+import string
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|]", re.DOTALL)
 _GROUP = re.compile(r"\((?:\?(?:[a-zA-Z-]*:|>|=|!|<=|<!|P<\w+>|#))?")
 _REPEATED = re.compile(r"(?:([*+?])|\{(\d*)(,?)(\d*)\})([?+]?)")
 _LITERAL = re.compile(r"\\[^\w\s]|[^\\.^$\[(]", re.DOTALL)
+
+_TOKEN = re.compile(
+    rf"({_GROUP.pattern}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.)(?:([*+])|\{{(\d*),\}})?", re.DOTALL
+)
+# No span has more of anything, and each place of a text is tried with no more.
+MOST_ROUNDS = 1000
 
 
 class _Node(NamedTuple):
@@ -48,6 +55,70 @@ def may_take_for_ever(expression: str) -> bool:
         and (any(map(_is_open, one.branches)) or _clash(one.branches))
         for one in _all_groups(branches)
     )
+
+
+def may_take_very_long(expression: str) -> bool:
+    r"""Returns whether a search with a valid expression may take eight times as long in a text of
+    twice the length: two unlimited repetitions of one branch, and all that must stand between them,
+    read the same character, and something must follow.
+
+    Example:
+        >>> [may_take_very_long(one) for one in (r"\w*\w*x", ".*a.*b", r"\d+-\d+", r"\w+\s*=")]
+        [True, True, False, False]
+    """
+    branches, _ = _read(expression, 0)
+    inner = [branch for one in _all_groups(branches) for branch in one.branches]
+    outer = [_up_to_last_required(list(_flat(branch))) for branch in branches]
+    letters = {*string.printable, *expression}
+    return any(
+        _shares(branch, letter) for branch in (*outer, *map(_flat, inner)) for letter in letters
+    )
+
+
+def _up_to_last_required(branch: Sequence[_Node]) -> Sequence[_Node]:
+    """Returns a branch without its end that cannot fail, for which nothing is tried again."""
+    last = max((place for place, one in enumerate(branch) if one.least), default=0)
+    return [*branch[:last], branch[last]._replace(most=1)] if branch else branch
+
+
+def _shares(branch: Iterable[_Node], letter: str) -> bool:
+    """Returns whether repetitions beside each other may share a run of a letter."""
+    is_begun = False
+    for node in branch:
+        reads = _reads(node, letter)
+        is_long = reads and node.most is None and not node.is_final
+        if is_long and is_begun:
+            return True
+        is_begun = is_long or (is_begun and (reads or not node.least))
+    return False
+
+
+def _reads(node: _Node, letter: str) -> bool:
+    """Returns whether a part may match a run of a letter."""
+    if not node.branches:
+        return _matches(node.text, letter)
+    return any(
+        any(_reads(one, letter) for one in branch)
+        and all(_reads(one, letter) for one in branch if one.least)
+        for branch in node.branches
+    )
+
+
+def bounded(expression: str) -> str:
+    """Returns an expression with at most `MOST_ROUNDS` of whatever it repeats without limit.
+
+    Example:
+        >>> bounded("[*+]+(?:a|b{2,})*")
+        '[*+]{1,1000}(?:a|b{2,1000}){0,1000}'
+    """
+
+    def token(found: re.Match[str]) -> str:
+        if not (found[2] or found[3]):
+            return found[0]
+        least = int(found[3] or 0) if found[3] is not None else int(found[2] == "+")
+        return f"{found[1]}{{{least},{max(least, MOST_ROUNDS)}}}"
+
+    return _TOKEN.sub(token, expression)
 
 
 def _all_groups(branches: Sequence[Sequence[_Node]]) -> Iterator[_Node]:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from keras_transformer.config.checks import check_choice
 from keras_transformer.markup import addresses, markdown, placeholders, tags
-from keras_transformer.markup.backtracking import may_take_for_ever
+from keras_transformer.markup.backtracking import bounded, may_take_for_ever, may_take_very_long
 from keras_transformer.markup.terms import Glossary
 from keras_transformer.text.subwords.slots import SLOTS
 
@@ -79,12 +79,12 @@ def pattern_of(
 
     Raises:
         ValueError: The profile is unknown, or an expression is not valid, matches nothing at all,
-            or may take for ever.
+            or may take very long or for ever.
     """
     check_choice("markup", profile, PROFILES)
     for one in own:
         _check_own(one)
-    kinds = [(OWN, one) for one in own] + [_SLOT, *_KINDS[profile]]
+    kinds = [(OWN, bounded(one)) for one in own] + [_SLOT, *_KINDS[profile]]
     if glossary is not None:
         kinds.append((TERM, glossary.pattern))
     parts = [f"(?P<{kind}_{place}>{one})" for place, (kind, one) in enumerate(kinds)]
@@ -115,4 +115,11 @@ def _check_own(expression: str) -> None:
             f"span_pattern must not repeat what can be read in several ways, got {expression!r}: "
             "a search would take for ever on some texts. Make inner repetitions possessive, as in "
             "(?:a++)+, and let alternatives that are repeated begin with different characters."
+        )
+    if may_take_very_long(expression):
+        raise ValueError(
+            "span_pattern must not have two unlimited repetitions that can read the same "
+            f"characters, as .* can, got {expression!r}: a search would take minutes on a long "
+            "text. Repeat only what does not end the span, as in <a [^<>]*>[^<>]*</a>, or limit "
+            "one of them, as in .{0,20}."
         )

@@ -5,7 +5,11 @@ import time
 
 import pytest
 
-from keras_transformer.markup.backtracking import may_take_for_ever
+from keras_transformer.markup.backtracking import (
+    bounded,
+    may_take_for_ever,
+    may_take_very_long,
+)
 from keras_transformer.markup.profiles import pattern_of
 
 ENDLESS = [
@@ -40,3 +44,37 @@ def test_what_is_read_in_one_way_passes_and_is_quick(expression: str) -> None:
 def test_a_span_pattern_that_takes_for_ever_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"got '\(a\+\)\+': .* possessive"):
         pattern_of("auto", ("(a+)+",))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [r"\w*\w*x", r".*a.*b", r"<a.*?>.*?</a>", r"[а-я]+[а-я]*x", r"(?:a|b)*a*c", r"(\w*\w*)-"],
+)
+def test_two_repetitions_that_share_what_they_read_are_refused(expression: str) -> None:
+    assert may_take_very_long(expression)
+    with pytest.raises(ValueError, match=r"two unlimited .* got '.*': .* \.\{0,20\}"):
+        pattern_of("auto", (expression,))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [*QUICK, r"(?:\w+\.)*\w+", r"\w+@\w+\.com", r"#\w*-?\w*", r"\w*+\w*x", r".{0,20}a.*b"],
+)
+def test_others_are_taken_and_read_no_more_than_a_limit(expression: str) -> None:
+    assert not may_take_very_long(expression)
+    limited = bounded(expression)
+    for text in ("BUG-12", "1.2.3", "/usr/bin", "a@b.com", "[x] {y} #a-b", '"a\\"b"', "foobar;"):
+        both = [[one.span() for one in re.finditer(e, text)] for e in (expression, limited)]
+        assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [(r"\w+-\d", "a" * 60_000), (r"\d+\.\d+\.\d+", "1" * 60_000), ("a{2,}b", "a" * 60_000)],
+)
+def test_a_long_text_takes_time_in_proportion(expression: str, text: str) -> None:
+    pattern = pattern_of("plain", (expression,))
+    began = time.process_time()
+    assert not list(pattern.finditer(text))
+    # Without the limit 3 to 12 seconds.
+    assert time.process_time() - began < 1
