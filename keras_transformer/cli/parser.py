@@ -3,11 +3,13 @@ become a checked instance of each.
 """
 
 import dataclasses
+import os
 import re
 from argparse import SUPPRESS, Action
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from jsonargparse import ArgumentError, ArgumentParser, DefaultHelpFormatter, Namespace
@@ -29,6 +31,10 @@ Options = TypeVar("Options")
 _READ_LINES = frozenset(
     "translate fill-mask classify rerank tag embed generate perplexity neighbours tokenize".split()
 )
+
+
+# Characters of a text that an error repeats.
+_LONG_TEXT = 40
 
 
 class UsageError(ValueError):
@@ -244,9 +250,11 @@ class CommandParser:
             name = unknown.group(1)
             hint = did_you_mean(name, self._types) or f"; see {self._whole_help}."
             return f"unknown key {name!r} in {file or 'the --config file'}{hint}"
-        foreign = re.match(r"unrecognized arguments: ([^\s=]*)", message)
+        foreign = re.match(r"unrecognized arguments: (([^\s=]*).*)", message, re.DOTALL)
         if foreign:
-            message += self._advice(foreign.group(1))
+            # A text is one argument, of several words.
+            whole = (one for one in arguments if " " in one and foreign[1].startswith(one))
+            message += self._advice(next(whole, foreign[2]))
         message = message.removeprefix('Parser key "config": ')
         if file and (about_key or message.startswith("Problems parsing config")):
             message = f"--config {file}: {message}"
@@ -257,7 +265,12 @@ class CommandParser:
         if foreign.startswith("-") or self.command not in _READ_LINES:
             return did_you_mean(foreign, self._flags) or f"; see {self._whole_help}."
         tests = "".join(f", or from {flag} {foreign}" for flag in self._flags if "-test-" in flag)
-        return f"; {self.command} reads texts from standard input, as with `< {foreign}`{tests}."
+        reads = f"; {self.command} reads texts from standard input, as with"
+        looks_like_a_file = bool(Path(foreign).suffix) and " " not in foreign
+        if os.path.exists(foreign) or looks_like_a_file:
+            return f"{reads} `< {quote(foreign)}`{tests}."
+        text = foreign if len(foreign) < _LONG_TEXT else f"{foreign[:_LONG_TEXT]}…"
+        return f"{reads} `echo {quote(text)} | keras-transformer {self.command} …`."
 
 
 def flag_of(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from fresh_process import python
@@ -76,6 +77,17 @@ def test_a_file_in_place_of_standard_input_is_told_what_to_do(run_cli, command: 
     assert reads_lines == (command == "rerank" or "of standard input" in cli.COMMANDS[command])
     assert ("--test-tsv a.csv" in result.err) == (command == "classify")
     assert ("--test-text a.csv" in result.err) == (command == "tag")
+
+
+def test_a_text_in_place_of_standard_input_is_told_what_to_do(
+    run_cli, tmp_path, monkeypatch
+) -> None:
+    for given, said in (("A man", "'A man'"), ("hi", "hi "), ("yes " * 99, "'yes yes")):
+        found = run_cli("generate", "model", given).err
+        assert f"as with `echo {said}" in found and "| keras-transformer generate …`" in found
+    monkeypatch.chdir(tmp_path)
+    Path("my texts").touch()
+    assert "as with `< 'my texts'`" in run_cli("generate", "model", "my texts").err
 
 
 @pytest.mark.parametrize(

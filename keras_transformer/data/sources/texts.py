@@ -227,7 +227,12 @@ class ScoredCorpus:
                 f"{texts.origin} holds single texts, and a reranker learns from pairs: write "
                 "score, query and text."
             )
-        return [_score_of(texts, place) for place in texts.filled]
+        found = [(place, _score_of(texts.labels[place])) for place in texts.filled]
+        wrong = [(texts.labels[place], place) for place, score in found if score is None]
+        if wrong:
+            named = _listed_with_places(wrong, texts.name_of)
+            raise ValueError(f"a score must be a number from 0 to 1, got {named}")
+        return [score for _, score in found if score is not None]
 
 
 def read_texts(paths: PathLike | Sequence[PathLike]) -> Texts:
@@ -273,18 +278,25 @@ def refuse_unknown(
         name_of: Returns what messages call the text at a place.
         kind: What labels are called.
     """
+    unknown = [(label, place) for label, place in found if label not in known]
+    count = len({label for label, _ in unknown})
+    if unknown:
+        are = f"the {kind} is" if count == 1 else f"{count:,} {kind}s are"
+        named = _listed_with_places(unknown, name_of)
+        raise ValueError(f"{are} not among {owner}, {_listed(known)}: {named}")
+
+
+def _listed_with_places(found: Iterable[tuple[str, int]], name_of: Callable[[int], str]) -> str:
+    """Returns labels, each with how many texts have it and the first of them."""
     places: dict[str, list[int]] = {}
     for label, place in found:
-        if label not in known:
-            places.setdefault(label, []).append(place)
+        places.setdefault(label, []).append(place)
     named = []
     for label, texts in places.items():
         count = len({*texts})
         several = f"{count:,} texts, the first " * (count > 1)
         named.append(f"{label!r} ({several}{name_of(texts[0])})")
-    if named:
-        are = f"the {kind} is" if len(named) == 1 else f"{len(named):,} {kind}s are"
-        raise ValueError(f"{are} not among {owner}, {_listed(known)}: {_listed(named, str)}")
+    return _listed(named, str)
 
 
 def _listed(labels: Collection[str], shown: Callable[[str], str] = repr, most: int = 10) -> str:
@@ -292,15 +304,10 @@ def _listed(labels: Collection[str], shown: Callable[[str], str] = repr, most: i
     return ", ".join(map(shown, islice(labels, most))) + more
 
 
-def _score_of(texts: LabelledTexts, place: int) -> float:
-    """Returns the score that the label at a place spells."""
-    label = texts.labels[place]
+def _score_of(label: str) -> float | None:
+    """Returns the score that a label spells; None if it is no number from 0 to 1."""
     try:
         score = float(label)
     except ValueError:
-        score = float("nan")
-    if not 0 <= score <= 1:
-        raise ValueError(
-            f"{texts.name_of(place)}: the score must be a number from 0 to 1, got {label!r}"
-        )
-    return score
+        return None
+    return score if 0 <= score <= 1 else None

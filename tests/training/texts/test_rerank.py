@@ -1,5 +1,6 @@
 """Rerankers: learnt from pairs with scores, and asked; what is no score is refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.texts import LabelledTexts, ScoredCorpus
 from keras_transformer.decoding.encoder import TextEncoder
 from keras_transformer.models.encoder_only import build_encoder
@@ -53,8 +55,18 @@ def test_the_loss_is_the_cross_entropy_of_each_score() -> None:
 
 @pytest.mark.parametrize("score", ["1.5", "-0.1", "good", "nan"])
 def test_what_is_no_score_is_refused(score: str) -> None:
-    with pytest.raises(ValueError, match=f"text 2: the score must be .* 0 to 1, got '{score}'"):
+    wanted = rf"a score must be .* 0 to 1, got '{score}' \(example, text 2\)$"
+    with pytest.raises(ValueError, match=wanted):
         ScoredCorpus(pairs(["1", score, *SCORES[2:]]))
+
+
+def test_all_wrong_scores_are_named_by_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    lines = ["1\ta\tb", "good\ta\tb", "", "2\ta\tb", "good\ta\tc", "0.5\ta\tb"]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    wanted = f"got 'good' (2 texts, the first {path}, line 2), '2' ({path}, line 4)"
+    with pytest.raises(ValueError, match=re.escape(wanted) + "$"):
+        ScoredCorpus(read_labelled(path))
 
 
 def test_single_texts_are_refused() -> None:

@@ -63,8 +63,9 @@ def chat(asked: Asked) -> Awaitable[Response]:
         raise wrong("chat_template_kwargs", "an object", variables)
     count = fields.integer("n", 1, least=1, most=MOST_TEXTS)
     streams, has_usage = read_streaming(fields)
-    most = fields.integer("max_tokens", least=1, most=MOST_TOKENS)
-    most = fields.integer("max_completion_tokens", most, least=1, most=MOST_TOKENS)
+    bounds = {"least": 1, "most": MOST_TOKENS, "used": completions.search.max_length}
+    most = fields.integer("max_tokens", **bounds)
+    most = fields.integer("max_completion_tokens", most, **bounds)
     options = completions.options(read_search(fields, most, count))
     scored = _read_scored(fields)
     fields.finish(SILENT, NEUTRAL)

@@ -39,7 +39,8 @@ def complete(asked: Asked) -> Awaitable[Response]:
     count = fields.integer("n", 1, least=1, most=MOST_TEXTS)
     echo = fields.flag("echo")
     streams, has_usage = read_streaming(fields)
-    most = fields.integer("max_tokens", _TOKENS, least=0 if echo else 1, most=MOST_TOKENS)
+    longest, least = completions.search.max_length, 0 if echo else 1
+    most = fields.integer("max_tokens", _TOKENS, least=least, most=MOST_TOKENS, used=longest)
     options = completions.options(read_search(fields, most or None, count))
     best = fields.integer("logprobs", least=0, most=MOST_BEST)
     if streams and not most:

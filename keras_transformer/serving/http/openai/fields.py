@@ -55,13 +55,24 @@ class Fields:
             raise wrong(name, "true or false", value)
         return value
 
-    def integer(self, name: str, default: Any = None, *, least: int, most: int) -> Any:
-        """Returns an integer in a range."""
+    def integer(
+        self, name: str, default: Any = None, *, least: int, most: int, used: int | None = None
+    ) -> Any:
+        """Returns an integer in a range.
+
+        Args:
+            name: The field.
+            default: What it is if it is left out.
+            least: The least.
+            most: The most.
+            used: What larger ones count as, for messages; None if all count.
+        """
         if name not in self._left:
             return default
         value = self.take(name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise wrong(name, f"an integer from {least} to {most}", value)
+            more = "" if used is None else f" (more than {used} count as {used} here)"
+            raise wrong(name, f"an integer from {least} to {most}{more}", value)
         return value
 
     def number(self, name: str, *, least: float, most: float, above: bool = False) -> Any:

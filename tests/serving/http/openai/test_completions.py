@@ -84,7 +84,7 @@ def test_what_changes_no_answer_is_ignored(client: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "param", "message"),
     [
-        ({"max_tokens": 0}, "max_tokens", "an integer from 1 to 2147483648, got 0"),
+        ({"max_tokens": 0}, "max_tokens", "from 1 to .*more than 40 count as 40 here.*, got 0"),
         # Rows of so many would take all memory.
         ({"prompt": ["a"] * 90_000, "n": 128, "seed": 1}, None, "256 sentences, got 11520000"),
         ({"extra_body": {"temperature": 10**400}}, "temperature", "a number from 0 to 2, got 1000"),
