@@ -9,8 +9,10 @@ from typing import Any, cast
 
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.markup.nesting import arguments, mended, partners
+from keras_transformer.markup.placeholders import BRANCHES
 from keras_transformer.markup.profiles import (
     ACCELERATORS,
+    ADDRESSES,
     BREAK,
     MADE_UP,
     PART,
@@ -29,6 +31,9 @@ _NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 _SLOT = re.compile(f"([{SLOTS[0]}-{SLOTS[-1]}])")
 # Scripts that write no spaces, from Thai to Chinese, need none beside a term.
 _WORD = re.compile(r"[^\W\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# Kinds that are words.
+_WORDS = (TERM, *ADDRESSES)
+_BRANCHES = re.compile(BRANCHES)
 # No text holds it.
 _STRAY = "\0"
 _ENDS_IN_WORD = re.compile(rf"{_WORD.pattern}\Z")
@@ -74,8 +79,9 @@ class LiftedText:
 
         Tags that would not nest, and arguments of a format that would be read in another turn, take
         their order in the text, at the places that the translation has for them. Line breaks, and
-        tags on their inner side, have the spaces beside them that they have in the text. A term is
-        no part of a word. Tags and placeholders that the model has made up are taken out.
+        tags on their inner side, have the spaces beside them that they have in the text. A term or
+        an address is no part of a word. Tags and placeholders that the model has made up are taken
+        out.
         """
         said = _SLOT.split(self._without_strays(translation))
         order = [_NUMBERS[slot] for slot in said[1::2]]
@@ -91,7 +97,7 @@ class LiftedText:
                 texts[place + 1] = behind + texts[place + 1].lstrip()
         spans = [*(self.spans[number].written for number in order), ""]
         for place, number in enumerate(order):
-            if self.spans[number].kind == TERM:
+            if self._is_word(number):
                 before = texts[place] or (spans[place - 1] if place else "")
                 texts[place] += _space_between(before, spans[place])
                 behind = texts[place + 1] or spans[place + 1]
@@ -112,12 +118,13 @@ class LiftedText:
 
     def is_kept(self, translation: str, alignment: TokenAlignment | None = None) -> bool:
         """Returns whether a translation of `text` has every span once, in an order that holds, and
-        none that the text lacks.
+        none that the text lacks, and begins the branches of ICU's messages as the text does.
         """
         order = [_NUMBERS[slot] for slot in _SLOT.findall(translation)]
         is_once = sorted(order) == list(range(len(self.spans)))
         is_once &= self._without_strays(translation) == translation
         more = Counter(one.written for one in self.more)
+        more.update(_BRANCHES.findall(self.text))
         others = all(translation.count(text) >= count for text, count in more.items())
         return is_once and others and mended(order, self._pairs, self._read_in_turn) == order
 
@@ -133,6 +140,14 @@ class LiftedText:
 
         # With the space before it.
         return re.sub(f" ?{_STRAY}", "", self.pattern.sub(kept, translation))
+
+    def _is_word(self, number: int) -> bool:
+        """Returns whether a span stands in the text as a word of its own, which letters beside it
+        would change.
+        """
+        before, behind = self.gaps[number], self.gaps[number + 1]
+        is_apart = not (_ENDS_IN_WORD.search(before) or _WORD.match(behind))
+        return self.spans[number].kind in _WORDS and is_apart
 
     @cached_property
     def _as_text(self) -> Counter[str]:

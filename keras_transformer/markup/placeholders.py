@@ -18,6 +18,8 @@ PRINTF = (
 QT = r"%L?\d{1,2}|%n(?![A-Za-z])"
 # A blank belongs to prose, as in "{see below}", but for the format of ICU's numbers and dates.
 BRACES = r"\{\{[^{}\n]*\}\}|\{[\w.:!<>=^+%#\[\]-]*(?:, ?[a-z]+)?\}"
+# How ICU's messages of several branches begin; these are text, of which each form has its own.
+BRANCHES = r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal|select)\s*,"
 VARIABLES = r"\$\{[^{}\s]*\}|\$\([A-Za-z_]\w*\)|\$[A-Za-z_]\w*|%[A-Z_]{2,}%|@[A-Z_]{2,}@"
 # As they are written in sources and catalogues: a backslash and a letter, not the character itself.
 ESCAPES = r"(?:\\[ntr])+|\\(?:[abfv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{3})"

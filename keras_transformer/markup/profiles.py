@@ -16,6 +16,7 @@ PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 # Kinds whose spans open and close, or part lines: the spaces beside them mean something.
 TAG, BREAK, OWN = "tag", "escape", "own"
+ADDRESSES = ("url", "email")
 # Terms are words of a text, or parts of one.
 TERM, PART = "term", "part"
 # Characters that are slots already must be kept as any other span.
@@ -25,7 +26,7 @@ _BRACES, _VARIABLES = ("braces", placeholders.BRACES), ("variable", placeholders
 _ESCAPES = (BREAK, placeholders.ESCAPES)
 _ELEMENTS, _TAGS = ("element", tags.KEPT_ELEMENTS), (TAG, tags.TAGS)
 _KNOWN_TAGS, _ENTITIES = (TAG, tags.KNOWN_TAGS), ("entity", tags.ENTITIES)
-_ADDRESSES = (("url", addresses.URLS), ("email", addresses.EMAIL))
+_ADDRESSES = tuple(zip(ADDRESSES, (addresses.URLS, addresses.EMAIL), strict=True))
 _PATHS = ("path", addresses.PATHS)
 _MARKDOWN = (
     ("code", markdown.CODE),

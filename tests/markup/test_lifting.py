@@ -146,3 +146,29 @@ def test_a_model_without_slots_reads_texts_without_tags_if_a_profile_is_given() 
     assert lift_tags is not None and lift_tags("a <b>word</b>").text == "a word"
     with pytest.raises(ValueError, match="markup must be one of .*, got 'tags'"):
         lifter_of(SpecialIds(), None, "tags")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["plural", "selectordinal", "select"])
+def test_branches_of_icu_are_text_whose_loss_is_told(kind: str) -> None:
+    text = f"{{name}} has {{count, {kind}, one {{# file}} other {{# files}}}}."
+    lifted = lift(text, "icu")
+    assert [one.text for one in lifted.spans] == ["{name}"]
+    translation = lifted.text.replace("has", "hat").replace("file", "Datei")
+    assert lifted.is_kept(translation)
+    assert not lifted.is_kept(translation.replace("count", "Anzahl"))
+
+
+@pytest.mark.parametrize("address", ["a.b@c.org", "https://c.org/d"])
+def test_an_address_is_no_part_of_a_word(address: str) -> None:
+    lifted = lift(f"mail {address} now")
+    [slot] = lifted.text.split()[1:2]
+    assert lifted.put_back(f"an{slot}jetzt") == f"an {address} jetzt"
+    assert lifted.put_back(f"({slot})") == f"({address})"
+    assert lifted.put_back(f"到{slot}。") == f"到{address}。"
+
+
+def test_an_address_that_is_part_of_a_word_stays_so() -> None:
+    text = "seehttps://c.org/d now"
+    lifted = lift(text)
+    assert [one.kind for one in lifted.spans] == ["url"]
+    assert lifted.put_back(lifted.text) == text
