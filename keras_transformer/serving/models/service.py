@@ -341,8 +341,8 @@ class Service:
                 row._replace(own=placed(options, place)) for place, row in enumerate(request.rows)
             ]
             parts = [stream_row(loaded, model.stream, row, entry, until) for row in rows]
-            passage, parts = await with_attributes(request.passages[0], parts)
-            async with aclosing(stream_passage(passage, parts)) as pieces:
+            passage, own_parts = await with_attributes(request.passages[0], parts)
+            async with aclosing(stream_passage(passage, own_parts)) as pieces:
                 async for piece in pieces:
                     yield piece
 
