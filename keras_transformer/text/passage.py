@@ -131,7 +131,8 @@ class Passage:
         """Returns the translation of a part, or a piece of it, with the spans of its source."""
         if not self._lifted:
             return translation
-        return with_values(self._lifted[place].put_back(translation), *self.written)
+        whole = self._lifted[place].put_back(translation)
+        return with_values(whole, *self.written) if self.written[0] else whole
 
     def is_kept(self, place: int, translation: str) -> bool:
         """Returns whether the translation of a part has every span and term of its source."""
