@@ -1,5 +1,5 @@
 """Patterns of placeholders: printf's of several languages, Qt's, braces, and variables of shells
-and templates; and of numbers with units.
+and templates; of options of commands; and of numbers with units.
 """
 
 # "100 % of" has no flag of a space and "70%ige" no conversion; `%<…%>` is how GCC quotes code,
@@ -21,6 +21,8 @@ BRACES = r"\{\{[^{}\n]*\}\}|\{[\w.:!<>=^+%#\[\]-]*(?:, ?[a-z]+)?\}"
 # How ICU's messages of several branches begin; these are text, of which each form has its own.
 BRANCHES = r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal|select)\s*,"
 VARIABLES = r"\$\{[^{}\s]*\}|\$\([A-Za-z_]\w*\)|\$[A-Za-z_]\w*|%[A-Z_]{2,}%|@[A-Z_]{2,}@"
+# "word--word" and " -- " are dashes of prose.
+OPTIONS = r"(?<![\w-])--[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*(?![\w-])"
 # As they are written in sources and catalogues: a backslash and a letter, not the character itself.
 ESCAPES = r"(?:\\[ntr])+|\\(?:[abfv0\\\"']|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{3})"
 _NUMBER = r"[-+\u2212]?\d{1,15}(?:[.,]\d{1,15}){0,5}"

@@ -23,7 +23,7 @@ TERM, PART = "term", "part"
 _SLOT = ("slot", f"[{SLOTS[0]}-{SLOTS[-1]}]")
 _PRINTF, _QT = ("printf", placeholders.PRINTF), ("qt", placeholders.QT)
 _BRACES, _VARIABLES = ("braces", placeholders.BRACES), ("variable", placeholders.VARIABLES)
-_ESCAPES = (BREAK, placeholders.ESCAPES)
+_OPTIONS, _ESCAPES = ("option", placeholders.OPTIONS), (BREAK, placeholders.ESCAPES)
 _ELEMENTS, _TAGS = ("element", tags.KEPT_ELEMENTS), (TAG, tags.TAGS)
 _KNOWN_TAGS, _ENTITIES = (TAG, tags.KNOWN_TAGS), ("entity", tags.ENTITIES)
 _ADDRESSES = tuple(zip(ADDRESSES, (addresses.URLS, addresses.EMAIL), strict=True))
@@ -44,6 +44,7 @@ _AUTO = (
     _BRACES,
     _ENTITIES,
     _ESCAPES,
+    _OPTIONS,
     _PATHS,
 )
 # Where two kinds match at one place the first is meant.

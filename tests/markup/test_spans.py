@@ -47,6 +47,7 @@ def texts(text: str, profile: Profile = "auto") -> list[str]:
         ("see (http://a.org/b_(c).html).", ["http://a.org/b_(c).html"]),
         ("write to me@example.org, please", ["me@example.org"]),
         ("in /etc/fstab and ~/.config/x, and/or", ["/etc/fstab", "~/.config/x"]),
+        ('run --dry-run, --config=FILE -- now--or "--help"', ["--dry-run", "--config", "--help"]),
         (r"one\n\ntwo\tthree", [r"\n\n\t"[:4], r"\t"]),
     ],
 )
