@@ -81,6 +81,12 @@ def check_rate(name: str, value: float) -> None:
         raise ValueError(f"{name} is a probability in [0, 1), got {value}.")
 
 
+def check_share(name: str, value: float) -> None:
+    """Raises unless a value is a share of pairs."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is a share of pairs in [0, 1], got {value}.")
+
+
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raises unless a value is one of the choices."""
     if value not in choices:

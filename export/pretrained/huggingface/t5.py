@@ -51,23 +51,15 @@ def _check(outgoing: Outgoing, name: str) -> None:
             f"{name} has one matrix for source and target embeddings, but with "
             "share_embeddings='none' those of this model differ."
         )
-    if config.encoder_pattern:
-        _window(outgoing, name)
-
-
-def _window(outgoing: Outgoing, name: str) -> int:
-    """Returns the window that all blocks of the encoder have; raises a ValueError if none is."""
-    config = outgoing.config
     found = {options.get("window") for options in config.encoder_pattern}
     if len(found) > 1 or None in found or any(len(one) > 1 for one in config.encoder_pattern):
         raise ValueError(
             f"{name} needs an encoder_pattern of one window, such as [{{'window': 128}}], got "
             f"{config.encoder_pattern!r}."
         )
-    return found.pop()
 
 
-def _config(outgoing: Outgoing, model_type: str, name: str) -> dict[str, Any]:
+def _config(outgoing: Outgoing, model_type: str) -> dict[str, Any]:
     config = outgoing.config
     activation = THEIR_ACTIVATIONS[config.activation]
     if config.gated_feed_forward:
@@ -92,15 +84,16 @@ def _config(outgoing: Outgoing, model_type: str, name: str) -> dict[str, Any]:
         "tie_word_embeddings": is_tied,
         # A tied head multiplies states by 1/√d: see `_tensors`.
         "scale_decoder_outputs": is_tied,
-        **_local_attention(outgoing, name),
+        **_local_attention(config),
     }
 
 
-def _local_attention(outgoing: Outgoing, name: str) -> dict[str, Any]:
-    if not outgoing.config.encoder_pattern:
+def _local_attention(config: Any) -> dict[str, Any]:
+    if not config.encoder_pattern:
         return {}
     # Without the query's own place.
-    return {"encoder_attention_type": "local", "local_radius": _window(outgoing, name) - 1}
+    radius = config.encoder_pattern[0]["window"] - 1
+    return {"encoder_attention_type": "local", "local_radius": radius}
 
 
 def _tensors(outgoing: Outgoing) -> dict[str, Array]:
@@ -114,7 +107,7 @@ def _of_t5(name: str, model_type: str, **values: Sequence[Any] | None) -> Archit
     """Returns an architecture of T5's form, with values of fields that a T5 has not."""
     return Architecture(
         ModelForm(name, {**_FORM, **values}),
-        partial(_config, model_type=model_type, name=name),
+        partial(_config, model_type=model_type),
         _tensors,
         save_marian_tokenizer,
         partial(_check, name=name),

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from keras_transformer.config.checks import check_choice, check_flag, check_size
+from keras_transformer.config.checks import check_choice, check_flag, check_share, check_size
 from keras_transformer.noise.pairs import check_shares
 from keras_transformer.text.tokenizer import FEWEST_PIECES, ModelType
 
@@ -57,8 +57,7 @@ class PrepareOptions:
             check_size("shards", self.shards)
         check_choice("tokenizer_type", self.tokenizer_type, get_args(ModelType))
         check_flag("joint_vocabulary", self.joint_vocabulary)
-        if not 0 <= self.soft_terms <= 1:
-            raise ValueError(f"soft_terms is a share of pairs in [0, 1], got {self.soft_terms}.")
+        check_share("soft_terms", self.soft_terms)
         object.__setattr__(self, "noise", check_shares(self.noise))
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,7 +5,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, Self, get_args
 
-from keras_transformer.config.checks import check_choice, check_flag, check_number, check_size
+from keras_transformer.config.checks import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_share,
+    check_size,
+)
 from keras_transformer.data.encoding.id_pairs import check_max_length
 from keras_transformer.markup.profiles import PROFILES, Profile, pattern_of
 from keras_transformer.noise.pairs import MERGED, check_shares, read_shares
@@ -183,8 +189,8 @@ class TrainOptions:
             )
         if self.cooldown is not None and not 0 <= self.cooldown <= 1:
             raise ValueError(f"cooldown is a share in [0, 1], got {self.cooldown}.")
-        if self.soft_terms is not None and not 0 <= self.soft_terms <= 1:
-            raise ValueError(f"soft_terms is a share of pairs in [0, 1], got {self.soft_terms}.")
+        if self.soft_terms is not None:
+            check_share("soft_terms", self.soft_terms)
         for name in ("beta_2", "label_smoothing"):
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}.")

@@ -16,7 +16,7 @@ _FORM: dict[str, Any] = {
 }
 
 
-def in_turn(
+def _in_turn(
     config: Any, layers: Sequence[Any], name: str, **parts: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns fields of blocks of which some have a window, and rotary positions of either kind.
@@ -64,12 +64,12 @@ def _gemma2_fields(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def gemma2_blocks(config: Any, layers: Sequence[Any], name: str, **parts: bool) -> dict[str, Any]:
-    """Returns the fields of a stack of Gemma 2's blocks that a Llama's has not; see `in_turn`.
+    """Returns the fields of a stack of Gemma 2's blocks that a Llama's has not; see `_in_turn`.
 
     Raises:
         ValueError: Blocks differ by more than one window.
     """
-    fields, rotary = in_turn(config, layers, name, **parts)
+    fields, rotary = _in_turn(config, layers, name, **parts)
     near, full = rotary[SLIDING], rotary[FULL]
     if near != full:
         raise ValueError(
@@ -85,9 +85,9 @@ def gemma2_blocks(config: Any, layers: Sequence[Any], name: str, **parts: bool) 
 
 
 def _gemma3_fields(outgoing: Outgoing) -> dict[str, Any]:
-    """Returns the fields of a Gemma 3 that a Llama has not; raises as `in_turn` does."""
+    """Returns the fields of a Gemma 3 that a Llama has not; raises as `_in_turn` does."""
     config: Any = outgoing.config
-    fields, rotary = in_turn(config, config.stack.layers, "Gemma3ForCausalLM")
+    fields, rotary = _in_turn(config, config.stack.layers, "Gemma3ForCausalLM")
     width = config.key_dim
     return {
         **fields,
