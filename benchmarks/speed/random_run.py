@@ -75,7 +75,8 @@ def randomize(model: Any, seed: int = 0) -> None:
     # One feature of the last states is constant, or nearly; only the three tokens lose by it.
     if isinstance(norm, RMSNorm):
         carried, constant = _CARRIED, _SCALED
-        gamma[0] = constant / carried
+        scale = model.config.model_dim**0.5 if model.config.scale_embeddings else 1
+        gamma[0] = constant / (carried * scale)
         _keep_first_feature(model)
     else:
         carried, constant = 0.0, _CONSTANT
@@ -92,9 +93,12 @@ def draw_weights(model: Any, num_layers: int, seed: int = 0) -> None:
     """Draws all weights anew: branches of each of `num_layers` blocks count alike in the sum."""
     random = np.random.default_rng(seed)
     # Deviation of a branch's output: those of a deep stack add up, one after the other.
-    branch = 2 / num_layers
+    branch, config = 2 / num_layers, model.config
     for weight in model.weights:
-        weight.assign(_draw(weight, model.config.model_dim, branch, random).astype(np.float32))
+        drawn = _draw(weight, config.model_dim, branch, random)
+        if weight.path.endswith("query/kernel") and not config.scale_attention:
+            drawn *= config.key_dim**-0.5
+        weight.assign(drawn.astype(np.float32))
 
 
 def _keep_first_feature(model: Any) -> None:

@@ -101,6 +101,21 @@ SIZES = {
             target_tokens=32,
             fields={"num_decoder_layers": 2},
         ),
+        # The shape of T5's small one.
+        Size(
+            name="t5",
+            preset="base",
+            vocab_size=32_128,
+            target_tokens=32,
+            fields={
+                **{"use_bias": False, "scale_attention": False, "norm": "pre"},
+                **{"norm_kind": "rms_norm", "layer_norm_epsilon": 1e-6, "positions": "none"},
+                **{"relative_buckets": 32, "relative_max_distance": 128},
+                # Not one of those that never win: what these lack of the constant feature
+                # would be in the first states.
+                "special_ids": SpecialIds(decoder_start=SpecialIds.unk),
+            },
+        ),
         # For smoke tests: says nothing about speed.
         Size(
             name="mini",

@@ -3,6 +3,7 @@ fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -23,6 +24,7 @@ from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation, Gate
 from keras_transformer.export.onnx.layers.attention import kinds
 from keras_transformer.export.onnx.layers.attention.kinds import head_widths, is_grouped, named
+from keras_transformer.export.onnx.layers.attention.relative import biases_of_distances
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -44,6 +46,7 @@ from keras_transformer.export.onnx.layers.recurrence import recurrent_projection
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
+from keras_transformer.layers.distances.relative_bias import RelativeBias
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.activations import gelu_tanh
@@ -55,8 +58,8 @@ GATES = {**GELUS, keras.activations.silu: "Silu"}
 
 # What our operators of attention hold.
 HOLDS: dict[type, set[str]] = {
-    AttentionConfig: kinds.HOLDS[AttentionConfig] - {"soft_cap"}
-    | {"rotary", "query_key_norm", "query_key_norm_over", "window"}
+    AttentionConfig: kinds.HOLDS[AttentionConfig]
+    | {"rotary", "query_key_norm", "query_key_norm_over", "window", "relative_bias"}
 }
 # Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
 NOT_OURS = ("scorer", "prefill", SHORTLIST, CHAIN)
@@ -114,11 +117,14 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if not _reads_texts(attention):
+            if not _is_ours(attention):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
             projection, config = own_projection(attention), attention.config
-            sizes = {"heads": config.num_heads, "units": projection.units, "window": config.window}
-            attend: Callable[[str], str] = Between(graph, "SequenceAttention", (mask,), **sizes)
+            heads = {"heads": config.num_heads}
+            if is_grouped(attention):
+                heads["shared"] = config.num_key_value_heads
+            bare = Between(graph, "SequenceAttention", (mask,), (), projection.units, heads)
+            attend = _attend(bare, attention, relative)
             if rows is not None and not reads_tokens:
                 attend = rows.among_all(attend)
             between = turned(graph, attention, places, attend)
@@ -152,18 +158,19 @@ class Native(OnnxRuntime):
             relative = parts.stack.relative_of(number)
             if not _is_ours(attention):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
-            operands = (*named("cache", number), "step", *beams[1:])
-            written, window = named("new_cache", number), attention.config.window
-            attend = Between(graph, "SelfAttention", operands, written, window=window)
-            # The operator of the whole sub-layer has no groups.
-            apart = attend.__call__ if is_grouped(attention) else attend
-            between = turned(graph, attention, lambda: "step", apart)
+            # Without beams their place stays empty if something stands behind it.
+            table = beams[1:] if beams or relative is None else (None,)
+            operands = (*named("cache", number), "step", *table)
+            bare = Between(graph, "SelfAttention", operands, named("new_cache", number))
+            attend = _attend(bare, attention, relative)
+            between = turned(graph, attention, lambda: "step", attend)
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
-            if is_grouped(attention) or not _is_ours(attention):
+            if not _is_ours(attention):
                 return cross_attention(graph, attention, number, beams)
-            between = Between(graph, "CrossAttention", (*named("cross", number), "source_mask"))
+            operands = (*named("cross", number), "source_mask")
+            between = _attend(Between(graph, "CrossAttention", operands), attention, None)
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
         def recurrence(layer: Any, number: int) -> Parts:
@@ -194,6 +201,10 @@ class Native(OnnxRuntime):
         name = f"BestContinuationsOf{'Floats' if len(operands) == 1 else 'States'}"
         *found, logits = graph.ops(name, states, *asked, *operands, **flags)
         return logits, tuple(found)
+
+    def capped(self, graph: GraphBuilder, logits: str, cap: float) -> str:
+        """Returns bounded logits; see `Pieces.capped`."""
+        return graph.op("SoftCap", logits, domain=NATIVE, soft_cap=float(cap))
 
     def ranked(
         self, graph: GraphBuilder, logits: str, vocabulary: int | None
@@ -306,12 +317,22 @@ class Native(OnnxRuntime):
 
 def _reads_tokens(parts: EncoderParts) -> bool:
     """Whether an encoder's rows may be tokens without padding, which our operators can read."""
-    return all(_reads_texts(block.attention) for block in parts.stack.blocks)
+    return all(_is_ours(block.attention) for block in parts.stack.blocks)
 
 
-def _reads_texts(attention: Any) -> bool:
-    """Whether our operator for whole texts can compute a layer."""
-    return not is_grouped(attention) and not not_held(attention.config, [HOLDS])
+def _attend(
+    between: Between, attention: Any, relative: RelativeBias | None
+) -> Callable[[str], str]:
+    """Returns an operator with what changes the scores of a layer."""
+    config, operands = attention.config, between.operands
+    given = {"window": config.window, "soft_cap": config.soft_cap}
+    flags = {name: value for name, value in given.items() if value is not None}
+    if relative is not None:
+        operands = (*operands, biases_of_distances(relative))
+    found = replace(between, operands=operands, flags={**between.flags, **flags})
+    # The operator of the whole sub-layer has neither groups nor other changes.
+    is_plain = relative is None and config.soft_cap is None and not is_grouped(attention)
+    return found if is_plain else found.__call__
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:

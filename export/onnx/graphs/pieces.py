@@ -179,7 +179,12 @@ class Pieces:
     ) -> str:
         """Returns logits, the capped products of states with the rows of the head's matrix."""
         layer = Linear(matrix, transposed=True, ranked=ranked)
-        return soft_capped(graph, self.kernels.linear(graph, states, layer), cap)
+        found = self.kernels.linear(graph, states, layer)
+        return found if cap is None else self.capped(graph, found, cap)
+
+    def capped(self, graph: GraphBuilder, logits: str, cap: float) -> str:
+        """Returns logits `(rows, ids)` that a cap bounds."""
+        return soft_capped(graph, logits, cap)
 
 
 def own_attention(

@@ -22,6 +22,6 @@ using Kernels =
          NormRowsOperator<Norm>, NormRowsOperator<RmsNorm>, ListedIds, GeluOperator<ExactGelu>,
          GeluOperator<TanhGelu>, GeluSubLayer<ExactGelu>, GeluSubLayer<TanhGelu>,
          GateOperator<ExactGelu>, GateOperator<TanhGelu>, GateOperator<Silu>, Ssru, Rotary, Scaled,
-         AddRows, NormHeadsOperator<Norm>, NormHeadsOperator<RmsNorm>, AppendRow>;
+         AddRows, NormHeadsOperator<Norm>, NormHeadsOperator<RmsNorm>, AppendRow, SoftCap>;
 
 }  // namespace keras_transformer

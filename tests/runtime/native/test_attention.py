@@ -17,9 +17,16 @@ Run = Callable[..., list[np.ndarray]]
 WIDTHS = st.sampled_from([1, 5, 8, 20, 32, 64, 104])
 
 
-def attend(query: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Equation 1 for a scaled query, float64."""
+def attend(
+    query: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    cap: float = 0,
+    biases: np.ndarray | float = 0,
+) -> np.ndarray:
+    """Equation 1 for a scaled query, float64, with scores that are capped, then biased."""
     scores = keys.astype(np.float64) @ query.astype(np.float64)
+    scores = (cap * np.tanh(scores / cap) if cap else scores) + biases
     weights = np.exp(scores - scores.max())
     return weights / weights.sum() @ values.astype(np.float64)
 
@@ -28,8 +35,15 @@ def draw(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def of_distances(biases: np.ndarray, head: int, ahead: np.ndarray) -> np.ndarray:
+    """A head's biases of keys so many places behind a query, or before it if negative."""
+    most = biases.shape[1] // 2
+    return biases[head, np.clip(ahead, -most, most) + most]
+
+
 class SelfCase:
-    """Packed projections, caches, a step and a table of beams.
+    """Packed projections, caches, a step, a table of beams, and biases if there is a farthest
+    distance that has its own.
 
     Each of the heads of keys and values is shared by a group of heads of queries.
     """
@@ -44,9 +58,12 @@ class SelfCase:
         step: int,
         group: int = 1,
         window: int = 0,
+        cap: float = 0,
+        most: int = 0,
     ) -> None:
         self.heads, self.width, self.step, self.beams = heads, width, step, beams
-        self.group, self.window = group, window
+        self.group, self.window, self.cap = group, window, cap
+        self.biases = draw(seed + 3, heads * group, 2 * most + 1) if most else None
         rows, capacity = batch * beams, step + 1 + seed % 3
         self.packed = draw(seed, rows, (group + 2) * heads * width)
         self.caches = [draw(seed + n, rows, heads, capacity, width) for n in (1, 2)]
@@ -55,7 +72,8 @@ class SelfCase:
 
     def inputs(self, with_table: bool = True) -> list[np.ndarray]:
         step = np.array([self.step], np.int32)
-        return [self.packed, *self.caches, step, *([self.table] if with_table else [])]
+        found = [self.packed, *self.caches, step, *([self.table] if with_table else [])]
+        return found if self.biases is None else [*found, self.biases]
 
     def expected(self) -> tuple[np.ndarray, list[np.ndarray]]:
         ends = np.array([self.group, self.group + 1]) * self.heads * self.width
@@ -72,7 +90,9 @@ class SelfCase:
             keys, values = (
                 np.stack([c[r, head // self.group, t] for r, t in places]) for c in written
             )
-            found[row, head] = attend(query[row, head], keys, values)
+            ahead = np.array([t - self.step for _, t in places])
+            more = 0 if self.biases is None else of_distances(self.biases, head, ahead)
+            found[row, head] = attend(query[row, head], keys, values, self.cap, more)
         return found.reshape(len(query), -1), written
 
 
@@ -85,13 +105,16 @@ class SelfCase:
     step=st.integers(0, 40),
     group=st.integers(1, 3),
     window=st.sampled_from([0, 1, 4, 19, 60]),
+    cap=st.sampled_from([0.0, 2.0, 50.0]),
+    most=st.sampled_from([0, 1, 12, 70]),
 )
 # More than one thread's work.
-@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30, group=1, window=0)
-@example(seed=0, batch=40, beams=4, heads=2, width=64, step=30, group=4, window=9)
-def test_self_attention_follows_the_table_of_beams(run: Run, **sizes: int) -> None:
+@example(seed=0, batch=40, beams=4, heads=8, width=64, step=30, group=1, window=0, cap=0, most=0)
+@example(seed=0, batch=40, beams=4, heads=2, width=64, step=30, group=4, window=9, cap=5, most=7)
+def test_self_attention_follows_the_table_of_beams(run: Run, **sizes: Any) -> None:
     case = SelfCase(**sizes)
-    found, *caches = run("SelfAttention", case.inputs(), outputs=3, window=case.window)
+    flags = {"stored": [5] if sizes["most"] else (), "soft_cap": float(case.cap)}
+    found, *caches = run("SelfAttention", case.inputs(), outputs=3, window=case.window, **flags)
     expected, written = case.expected()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     for ours, theirs in zip(caches, written, strict=True):
@@ -193,21 +216,29 @@ def test_norms_of_heads_that_are_not_there_are_refused(
     heads=st.integers(1, 5),
     width=WIDTHS,
     length=st.integers(1, 40),
+    group=st.integers(1, 3),
+    cap=st.sampled_from([0.0, 3.0]),
 )
 def test_cross_attention_sees_what_the_mask_keeps(
-    run: Run, seed: int, batch: int, beams: int, heads: int, width: int, length: int
+    run: Run,
+    seed: int,
+    batch: int,
+    beams: int,
+    heads: int,
+    width: int,
+    length: int,
+    group: int,
+    cap: float,
 ) -> None:
-    queries = draw(seed, batch * beams, heads * width)
+    queries = draw(seed, batch * beams, group * heads * width)
     keys, values = (draw(seed + n, batch, heads, length, width) for n in (1, 2))
     mask = np.random.default_rng(seed).integers(0, 2, (batch, length)).astype(np.int32)
     mask[:, 0] = 1
-    [found] = run("CrossAttention", [queries, keys, values, mask])
-    for row, head in np.ndindex(batch * beams, heads):
+    [found] = run("CrossAttention", [queries, keys, values, mask], soft_cap=cap)
+    for row, head in np.ndindex(batch * beams, group * heads):
         sentence, there = row // beams, slice(head * width, (head + 1) * width)
-        keep = mask[sentence] == 1
-        expected = attend(
-            queries[row, there], keys[sentence, head, keep], values[sentence, head, keep]
-        )
+        seen = sentence, head // group, mask[sentence] == 1
+        expected = attend(queries[row, there], keys[seen], values[seen], cap)
         np.testing.assert_allclose(found[row, there], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -240,26 +271,45 @@ def test_sequence_attention_sees_what_the_mask_keeps(
     seed=st.integers(0, 2**31),
     width=WIDTHS,
     length=st.integers(1, 90),
-    window=st.integers(1, 40),
+    window=st.sampled_from([0, 1, 5, 17, 40]),
     tokens_alone=st.booleans(),
+    shared=st.sampled_from([1, 2, 4]),
+    cap=st.sampled_from([0.0, 2.0, 50.0]),
+    most=st.sampled_from([0, 1, 12, 100]),
 )
-@example(seed=0, width=64, length=300, window=33, tokens_alone=True)
-def test_a_window_hides_what_is_far_by_its_place(
-    run: Run, seed: int, width: int, length: int, window: int, tokens_alone: bool
+@example(
+    seed=0, width=64, length=300, window=33, tokens_alone=True, shared=2, cap=0.0, most=0
+)  # More than one thread's work.
+@example(seed=0, width=64, length=300, window=0, tokens_alone=True, shared=4, cap=5.0, most=128)
+def test_sequence_attention_changes_scores_by_places(
+    run: Run,
+    seed: int,
+    width: int,
+    length: int,
+    window: int,
+    tokens_alone: bool,
+    shared: int,
+    cap: float,
+    most: int,
 ) -> None:
     mask = np.random.default_rng(seed).integers(0, 2, (2, length)).astype(np.int32)
     keep = np.ones_like(mask, bool) if not tokens_alone else mask == 1
-    packed = draw(seed, 2 * length, 3 * 2 * width)
-    flags = {"heads": 2, "window": window}
-    [found] = run("SequenceAttention", [packed[keep.ravel()], mask], **flags)
-    whole = np.zeros((2 * length, 2 * width), np.float32)
+    packed = draw(seed, 2 * length, (4 + 2 * shared) * width)
+    biases = draw(seed + 1, 4, 2 * most + 1)
+    inputs = [packed[keep.ravel()], mask, *([biases] if most else [])]
+    flags = {"heads": 4, "shared": shared, "window": window, "soft_cap": cap}
+    [found] = run("SequenceAttention", inputs, stored=[2] if most else (), **flags)
+    whole = np.zeros((2 * length, 4 * width), np.float32)
     whole[keep.ravel()] = found
-    split = packed.reshape(2, length, 3, 2, width)
-    for sentence, head in np.ndindex(2, 2):
+    split = packed.reshape(2, length, 4 + 2 * shared, width)
+    for sentence, head in np.ndindex(2, 4):
+        key = 4 + head // (4 // shared)
         for place in np.flatnonzero(mask[sentence]):
-            near = np.abs(np.arange(length) - place) < window
-            keys, values = split[sentence, near & (mask[sentence] == 1), 1:, head].swapaxes(0, 1)
-            expected = attend(split[sentence, place, 0, head], keys, values)
+            ahead = np.arange(length) - place
+            seen = ((np.abs(ahead) < window) | (window == 0)) & (mask[sentence] == 1)
+            keys, values = (split[sentence, seen, one] for one in (key, key + shared))
+            more = of_distances(biases, head, ahead[seen]) if most else 0
+            expected = attend(split[sentence, place, head], keys, values, cap, more)
             row = whole[sentence * length + place, head * width : (head + 1) * width]
             np.testing.assert_allclose(row, expected, rtol=1e-4, atol=3e-5)
 
@@ -270,7 +320,7 @@ def test_padding_changes_no_bit_of_sequence_attention(
 ) -> None:
     packed = draw(seed, length + more, 3 * 2 * width)
     mask = (np.arange(length + more) < length).astype(np.int32)
-    for flags in ({"heads": 2}, {"heads": 2, "window": 9}):
+    for flags in ({"heads": 2}, {"heads": 2, "window": 9}, {"heads": 2, "soft_cap": 3.0}):
         [apart] = run("SequenceAttention", [packed[:length], mask[None, :length]], **flags)
         [padded] = run("SequenceAttention", [packed, mask[None]], **flags)
         np.testing.assert_array_equal(padded[:length], apart)
@@ -296,6 +346,41 @@ def test_rows_of_tokens_alone_are_those_among_padding(
     whole = run("SplitHeads", [padded, mask], outputs=3, heads=2, parts=3)
     for one, other in zip(split, whole, strict=True):
         np.testing.assert_array_equal(one, other * mask[:, None, :, None])
+
+
+@pytest.mark.parametrize(
+    ("biases", "flags", "message"),
+    [
+        (draw(1, 2, 4), {}, "as many distances before a query as behind it, got 4"),
+        (draw(1, 3, 5), {}, r"biases must have the shape \(2, 5, \), got \(3, 5, \)"),
+        (draw(1, 10), {}, "biases must have 2 axes"),
+        (draw(1, 2, 5), {"soft_cap": -1.0}, "soft_cap must be positive, or 0 for none, got -1"),
+        (draw(1, 2, 5), {"soft_cap": float("nan")}, "soft_cap must be positive"),
+        (draw(1, 2, 5), {"shared": 3}, "heads must be a multiple of 3, which is shared, got 2"),
+        (draw(1, 2, 5), {"shared": 0}, "shared must be from 1"),
+    ],
+)
+def test_changes_of_scores_that_do_not_fit_are_refused(
+    run: Run, biases: np.ndarray, flags: dict[str, Any], message: str
+) -> None:
+    inputs = [draw(0, 3, 24), np.ones((1, 3), np.int32), biases]
+    with pytest.raises(Exception, match=message):
+        run("SequenceAttention", inputs, stored=[2], heads=2, **flags)
+
+
+def test_biases_that_the_graph_does_not_hold_are_refused(run: Run) -> None:
+    inputs = [draw(0, 3, 24), np.ones((1, 3), np.int32), draw(1, 2, 5)]
+    with pytest.raises(Exception, match="biases must be stored in the graph"):
+        run("SequenceAttention", inputs, heads=2)
+    with pytest.raises(Exception, match="biases must be stored in the graph"):
+        case = SelfCase(seed=0, batch=1, beams=2, heads=2, width=4, step=3, most=2)
+        run("SelfAttention", case.inputs(), outputs=3)
+
+
+def test_queries_that_are_no_whole_groups_are_refused(run: Run) -> None:
+    keys, mask = draw(1, 1, 2, 3, 8), np.ones((1, 3), np.int32)
+    with pytest.raises(Exception, match="queries must hold a multiple of 2 heads of 8 .* got 24"):
+        run("CrossAttention", [draw(0, 1, 24), keys, keys, mask])
 
 
 def test_rows_of_neither_tokens_nor_places_are_refused(run: Run) -> None:

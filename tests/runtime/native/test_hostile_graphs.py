@@ -43,10 +43,12 @@ ROWS = [floats(4, 16), floats(4, 16)]
 EPSILON = {"epsilon": 1e-6}
 # Inputs, how many outputs, the places of stored inputs, and attributes that fit.
 OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any]]] = {
-    "SelfAttention": ([floats(4, 48), *CACHES, *STEP], 3, (), {"window": 2}),
+    "SelfAttention": ([floats(4, 48), *CACHES, *STEP, floats(2, 5)], 3, (5,),
+                      {"window": 2, "soft_cap": 2.0}),
     "Ssru": ([floats(4, 16), floats(4, 1, 2, 8), *STEP], 2, (), {}),
-    "CrossAttention": ([floats(4, 16), *SOURCE], 1, (), {}),
-    "SequenceAttention": ([floats(6, 48), ints(2, 3)], 1, (), {"heads": 2}),
+    "CrossAttention": ([floats(4, 16), *SOURCE], 1, (), {"soft_cap": 2.0}),
+    "SequenceAttention": ([floats(6, 48), ints(2, 3), floats(2, 3)], 1, (2,),
+                          {"heads": 2, "shared": 2, "soft_cap": 2.0}),
     "Rotary": ([floats(4, 48), ints(4), floats(8)], 1, (2,), {"heads": 4}),
     "RmsNormHeads": ([floats(4, 48), floats(8), floats(8)], 1, (1, 2),
                      {"heads": 2, "shared": 2, **EPSILON}),
@@ -58,6 +60,7 @@ OPERATORS: dict[str, tuple[list[np.ndarray], int, tuple[int, ...], dict[str, Any
     "LookUp": ([np.ones((9, 8), np.int8), floats(9), ints(2, 2)], 1, (0, 1), {}),
     "AddSinusoid": ([floats(4, 16), ints(4), floats(16)], 1, (2,), {"scale": 2.0}),
     "Scaled": ([floats(4, 16)], 1, (), {"scale": 2.0}),
+    "SoftCap": ([floats(4, 16)], 1, (), {"soft_cap": 2.0}),
     "AddNorm": ([*ROWS, *NORM], 2, (2, 3), EPSILON),
     "BestToken": ([floats(4, 16), *SCREEN, floats(VOCABULARY, 16)], 1, (1, 2, 3, 4),
                   {"vocabulary": VOCABULARY}),

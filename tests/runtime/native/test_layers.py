@@ -62,6 +62,22 @@ def test_nothing_stands_behind_rows_without_a_width(run: Run) -> None:
         run("AppendRow", [np.zeros((2**40, 0), np.float32), draw(1, 5)])
 
 
+@given(seed=st.integers(0, 2**31), rows=st.integers(0, 5), width=st.integers(1, 40))
+@example(seed=0, rows=9, width=5003)  # More than one thread's work.
+def test_a_soft_cap_bounds_each_number(run: Run, seed: int, rows: int, width: int) -> None:
+    x = 20 * draw(seed, rows, width)
+    [found] = run("SoftCap", [x], soft_cap=30.0)
+    np.testing.assert_allclose(found, 30 * np.tanh(x.astype(np.float64) / 30), atol=5e-6)
+
+
+def test_a_soft_cap_keeps_what_no_number_stands_for(run: Run) -> None:
+    x = np.array([[np.inf, -np.inf, np.nan, 0.0]], np.float32)
+    [found] = run("SoftCap", [x], soft_cap=30.0)
+    np.testing.assert_array_equal(found, [[30, -30, np.nan, 0]])
+    with pytest.raises(Exception, match="soft_cap must be positive, got 0"):
+        run("SoftCap", [x], soft_cap=0.0)
+
+
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 5), width=WIDTHS)
 def test_add_rms_norm_is_a_sum_and_keras_s_rms_normalization(
     run: Run, seed: int, rows: int, width: int

@@ -108,8 +108,15 @@ def _bias(
 def _between(graph: GraphBuilder, relative: RelativeBias, queries: str, keys: str) -> str:
     """Returns the biases of places int64 `(queries, 1)` and `(keys,)`."""
     most = relative.max_distance
-    # Every distance has a column, from keys far before a query to keys far behind it.
-    columns = np.arange(2 * most + 1, dtype=np.int32)
-    table = weight_array(relative.between(np.array([most], np.int32), columns))[:, :, 0]
+    table = biases_of_distances(relative)[None]
     ahead = graph.op("Clip", graph.op("Sub", keys, queries), np.int64(-most), np.int64(most))
     return graph.op("Gather", table, graph.op("Add", ahead, np.int64(most)), axis=2)
+
+
+def biases_of_distances(relative: RelativeBias) -> np.ndarray:
+    """Returns a column for every distance, from keys far before a query to keys far behind it:
+    float32 `(heads, 2 * max_distance + 1)`.
+    """
+    most = relative.max_distance
+    columns = np.arange(2 * most + 1, dtype=np.int32)
+    return weight_array(relative.between(np.array([most], np.int32), columns))[0, :, 0]

@@ -58,12 +58,14 @@ KT_INLINE void mix(const float* weights, const Value& value, int64_t count, floa
   for (int part = 0; part < kParts; ++part) store(output + part * kLanes, total[part]);
 }
 
-// Attends to `count` keys; `key(t)` and `value(t)` are the rows of `width` numbers of the place t.
-template <typename Key, typename Value, typename Hide>
-KT_INLINE void attend(const float* query, const Key& key, const Value& value, const Hide& hide,
+// Attends to `count` keys; `key(t)` and `value(t)` are the rows of `width` numbers of the place t, and
+// `change(scores)` what becomes of the products with keys.
+template <typename Key, typename Value, typename Change>
+KT_INLINE void attend(const float* query, const Key& key, const Value& value, const Change& change,
                       int64_t count, int64_t width, float* output) {
   float* scores = room_for_scores(count);
-  for (int64_t t = 0; t < count; ++t) scores[t] = dot(query, key(t), width) + hide(t);
+  for (int64_t t = 0; t < count; ++t) scores[t] = dot(query, key(t), width);
+  change(scores);
   softmax(scores, count);
   int64_t done = 0;
   const auto from = [&](int64_t t) { return value(t) + done; };

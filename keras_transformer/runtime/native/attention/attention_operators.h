@@ -3,40 +3,48 @@
 
 #include "attention.h"
 #include "operator.h"
+#include "scores.h"
 #include "sub_layer.h"
 
 namespace keras_transformer {
 
 // packed (rows, (heads + 2·shared)·width), cached keys and values (rows, shared, capacity, width), step
-// (1), which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row
-// → (rows, heads·width) and the caches. `heads` is a multiple of `shared`. With a `window`, 0 for none,
-// keys so many places away or more are hidden from a query.
+// (1), which beam's row holds each token (batch, beams, capacity), left out if a sentence has one row,
+// and biases as `Scores` has them, left out if there are none → (rows, heads·width) and the caches.
+// `heads` is a multiple of `shared`. With a `window`, 0 for none, keys so many places away or more are
+// hidden from a query; with a `soft_cap`, 0 for none, scores are capped.
 class SelfAttention {
  public:
   static constexpr const char* kName = "SelfAttention";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,
-                                                 ort::kInt32};
+                                                 ort::kInt32, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat, ort::kFloat};
-  static constexpr size_t kRequiredInputs = 4;
-  explicit SelfAttention(const Node& node) : window_(node.attribute<int64_t>("window", 0)) {}
+  static constexpr size_t kRequiredInputs = 4, kBiases = 5;
+  explicit SelfAttention(const Node& node)
+      : window_(node.attribute<int64_t>("window", 0)), scores_(node, kBiases) {}
   void compute(Context& context) const;
 
  private:
   int64_t window_;
+  Scores scores_;
 };
 template <>
 inline constexpr bool kUpdatesInPlace<SelfAttention> = true;
 
-// queries (batch·beams, heads·width), keys and values (batch, heads, length, width), mask
-// (batch, length) → (batch·beams, heads·width).
-struct CrossAttention {
+// queries (batch·beams, heads·width), keys and values (batch, shared, length, width), mask
+// (batch, length) → (batch·beams, heads·width), with a `soft_cap` as in `SelfAttention`.
+class CrossAttention {
+ public:
   static constexpr const char* kName = "CrossAttention";
   static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat,
                                                  ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
   static constexpr size_t kRequiredInputs = 4;
-  explicit CrossAttention(const Node&) {}
+  explicit CrossAttention(const Node& node) : cap_(node) {}
   void compute(Context& context) const;
+
+ private:
+  Scores cap_;
 };
 
 // packed (rows, columns), the place of each or of all (rows or 1), the rate of each feature of a head
@@ -86,21 +94,21 @@ class NormHeadsOperator {
   int64_t heads_, shared_;
 };
 
-// packed (rows, 3·heads·width), mask (batch, length) → (rows, heads·width); there is a row for each
-// place, or one for each token. With a `window`, 0 for none, keys so many places away or more are
-// hidden from a query.
+// packed (rows, (heads + 2·shared)·width), mask (batch, length), biases → (rows, heads·width); there is a
+// row for each place, or one for each token. `shared` is `heads` if it is not given; biases, `window` and
+// `soft_cap` are as in `SelfAttention`.
 class SequenceAttention {
  public:
   static constexpr const char* kName = "SequenceAttention";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
-  static constexpr size_t kRequiredInputs = 2;
-  explicit SequenceAttention(const Node& node)
-      : heads_(node.count("heads")), window_(node.attribute<int64_t>("window", 0)) {}
+  static constexpr size_t kRequiredInputs = 2, kBiases = 2;
+  explicit SequenceAttention(const Node& node);
   void compute(Context& context) const;
 
  private:
-  int64_t heads_, window_;
+  int64_t heads_, shared_, window_;
+  Scores scores_;
 };
 
 // projected (rows, parts·heads·width), mask (batch, length) → of each part (batch, heads, length,

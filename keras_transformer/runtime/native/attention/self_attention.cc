@@ -17,6 +17,7 @@ struct Step {
   BeamTable table;
   int64_t rows, heads, shared, capacity, width, step;
   int64_t first;  // the first place that the window lets the new tokens see
+  Scores scores;
 
   int64_t model_width() const { return heads * width; }
   int64_t packed_width() const { return (heads + 2 * shared) * width; }
@@ -29,6 +30,7 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
                            float* output) {
   const int64_t model = s.model_width(), of_head = s.capacity * s.width;
   const int64_t of_row = s.shared * of_head, group = s.heads / s.shared;
+  const int64_t seen = s.step + 1 - s.first;
   const size_t size = s.width * sizeof(float);
   for (int64_t row = first; row < first + count;
        ++row, packed += s.packed_width(), output += model) {
@@ -42,16 +44,19 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
         std::memcpy(s.keys + own + s.step * s.width, key, size);
         std::memcpy(s.values + own + s.step * s.width, key + s.shared * s.width, size);
       }
-      const auto place = [&](int64_t seen) KT_INLINE_LAMBDA {
-        const int64_t t = s.first + seen;
+      const auto place = [&](int64_t number) KT_INLINE_LAMBDA {
+        const int64_t t = s.first + number;
         if (beams == nullptr || t == s.step) return own + t * s.width;
         return (sentence + beams[t]) * of_row + key_head * of_head + t * s.width;
       };
       attend(
           packed + there, [&](int64_t t) KT_INLINE_LAMBDA { return s.keys + place(t); },
           [&](int64_t t) KT_INLINE_LAMBDA { return s.values + place(t); },
-          [](int64_t) KT_INLINE_LAMBDA { return 0.0f; }, s.step + 1 - s.first, s.width,
-          output + there);
+          [&](float* scores) KT_INLINE_LAMBDA {
+            s.scores.bound(scores, seen);
+            s.scores.add_biases(head, s.first - s.step, seen, scores);
+          },
+          seen, s.width, output + there);
     }
   }
 }
@@ -104,6 +109,8 @@ int64_t heads_of(int64_t columns, const Step& step) {
 void SelfAttention::compute(Context& context) const {
   Step step = read_step(context, 1, 1, window_);
   step.heads = heads_of(context.shape(0, "packed", 2)[1], step);
+  step.scores = scores_;
+  scores_.check(context, kBiases, step.heads);
   const int64_t columns = step.packed_width(), model = step.model_width();
   const float* packed = context.input<float>(0, "packed", {step.rows, columns});
   float* output = context.output<float>(0, {step.rows, model});

@@ -14,10 +14,11 @@ namespace keras_transformer {
 namespace {
 
 struct Sequences {
-  const float* packed;  // (rows, 3 · heads · width): queries, keys and values
-  int64_t heads, width;
+  const float* packed;  // (rows, (heads + 2 · shared) · width): queries, keys and values
+  int64_t heads, shared, width;
   int64_t window;  // keys so many places away or more are hidden from a query; 0 for none
   float* output;   // (rows, heads · width)
+  Scores scores;
 };
 
 constexpr int64_t kMostLanes = kLanesOf<Wide>;
@@ -86,6 +87,8 @@ struct Head {
   int64_t across;
   int64_t window;         // 0 for none
   const int32_t* places;  // (length) of the tokens; null if they are 0, 1, …
+  int64_t number;
+  const Scores& rule;
 };
 
 // Hides the scores of the keys from `first` on that are outside the window of a query.
@@ -95,6 +98,21 @@ inline void hide_far(const Head& h, int64_t query, int64_t first, int64_t count,
   for (int64_t t = 0; t < count; ++t) {
     if (std::abs(place(first + t) - here) >= h.window) scores[t] = kMasked;
   }
+}
+
+// Makes scores of a query's products with the keys from `first` on.
+template <typename Vector>
+KT_INLINE void change(const Head& h, int64_t query, int64_t first, int64_t count, float* scores) {
+  if (h.rule.has_cap()) {
+    h.rule.bound<Vector>(scores, count);
+    for (int64_t t = 0; t < count; ++t) scores[t] += h.hidden[first + t];
+  }
+  if (h.places == nullptr) {
+    h.rule.add_biases(h.number, first - query, count, scores);
+  } else {
+    h.rule.add_biases(h.number, h.places[query], h.places + first, count, scores);
+  }
+  if (h.window > 0) hide_far(h, query, first, count, scores);
 }
 
 template <typename Vector, int kCount>
@@ -108,11 +126,12 @@ KT_INLINE void attend_some(const Head& h, int64_t query) {
   const int64_t count = last - first, room = rounded_up(count, kStep);
   const Panels keys{h.keys.data + first * h.keys.all_rows, h.keys.rows, room, h.keys.all_rows};
   const Panels values{h.values.data + first * kStep, count, h.values.columns, h.values.all_rows};
-  multiply<Vector, kCount>(h.queries + query * h.stride, h.stride, keys, h.hidden + first, h.scores,
-                           room);
+  // A cap bounds the products alone.
+  const float* start = h.rule.has_cap() ? nullptr : h.hidden + first;
+  multiply<Vector, kCount>(h.queries + query * h.stride, h.stride, keys, start, h.scores, room);
   for (int q = 0; q < kCount; ++q) {
     float* scores = h.scores + q * room;
-    if (h.window > 0) hide_far(h, query + q, first, count, scores);
+    change<Vector>(h, query + q, first, count, scores);
     softmax<Vector>(scores, count);
   }
   multiply<Vector, kCount>(h.scores, room, values, nullptr, h.output + query * h.across, h.across);
@@ -123,20 +142,22 @@ template <typename Vector, int kQueries>
 KT_INLINE void attend_head(const Sequences& s, const Sentence& sentence, int64_t first,
                            int64_t head, float* hidden) {
   constexpr int64_t kStep = kLanesOf<Vector>;
-  const int64_t model = s.heads * s.width, stride = 3 * model, length = sentence.rows;
+  const int64_t model = s.heads * s.width, of_keys = s.shared * s.width;
+  const int64_t stride = model + 2 * of_keys, length = sentence.rows;
   const int64_t start = sentence.start - first, there = head * s.width;
   const int64_t room = rounded_up(length, kStep), width = rounded_up(s.width, kStep);
-  const float* queries = s.packed + start * stride + there;
+  const float* rows = s.packed + start * stride;
+  const float* first_key = rows + model + head / (s.heads / s.shared) * s.width;
   float *keys = hidden + room, *values = keys + room * s.width, *scores = values + width * length;
   for (int64_t t = 0; t < room; ++t) {
     const bool is_token = t < length && (sentence.mask == nullptr || sentence.mask[t]);
     hidden[t] = is_token ? 0.0f : kMasked;
-    const float* key = queries + t * stride + model;
+    const float* key = first_key + t * stride;
     float* to = keys + t / kStep * kStep * s.width + t % kStep;
     for (int64_t i = 0; i < s.width; ++i) to[i * kStep] = t < length ? key[i] : 0.0f;
   }
   for (int64_t t = 0; t < length; ++t) {
-    const float* value = queries + t * stride + 2 * model;
+    const float* value = first_key + t * stride + of_keys;
     for (int64_t i = 0; i < width; i += kStep) {
       float* to = values + i * length + t * kStep;
       const int64_t count = std::min(kStep, s.width - i);
@@ -147,9 +168,9 @@ KT_INLINE void attend_head(const Sequences& s, const Sentence& sentence, int64_t
       }
     }
   }
-  const Head h{queries, {keys, s.width, room, s.width}, {values, length, s.width, length}, hidden,
+  const Head h{rows + there, {keys, s.width, room, s.width}, {values, length, s.width, length}, hidden,
                scores, stride, s.output + start * model + there, model, s.window,
-               sentence.places.empty() ? nullptr : sentence.places.data()};
+               sentence.places.empty() ? nullptr : sentence.places.data(), head, s.scores};
   int64_t query = 0;
   for (; query + kQueries <= length; query += kQueries) attend_some<Vector, kQueries>(h, query);
   for (; query + 4 <= length; query += 4) attend_some<Vector, 4>(h, query);
@@ -209,14 +230,26 @@ std::vector<Group> groups_of(const Sentences& sentences) {
 
 }  // namespace
 
+SequenceAttention::SequenceAttention(const Node& node)
+    : heads_(node.count("heads")),
+      shared_(check_positive("shared", node.attribute<int64_t>("shared", heads_))),
+      window_(node.attribute<int64_t>("window", 0)),
+      scores_(node, kBiases) {
+  if (heads_ % shared_) {
+    throw std::invalid_argument("heads must be a multiple of " + std::to_string(shared_) +
+                                ", which is shared, got " + std::to_string(heads_));
+  }
+}
+
 void SequenceAttention::compute(Context& context) const {
   const Shape shape = context.shape(0, "packed", 2);
-  const int64_t rows = shape[0], width = shape[1] / (3 * heads_), model = heads_ * width;
-  check_shape("packed", shape, {rows, 3 * model});
+  const int64_t rows = shape[0], heads = heads_ + 2 * shared_, width = shape[1] / heads;
+  check_shape("packed", shape, {rows, heads * width});
   check_heads(heads_, width);
+  scores_.check(context, kBiases, heads_);
   const Sentences sentences = read_sentences(context, 1, rows);
-  attend_all(context, {context.input<float>(0), heads_, width, window_,
-                       context.output<float>(0, {rows, model})}, sentences);
+  attend_all(context, {context.input<float>(0), heads_, shared_, width, window_,
+                       context.output<float>(0, {rows, heads_ * width}), scores_}, sentences);
 }
 
 void SequenceAttentionSubLayer::compute(Context& context) const {
@@ -230,7 +263,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
   const std::vector<Group> groups = groups_of(sentences);
   if (groups.size() < 2) {
     return layer_.in_steps(context, rows, [&](const float* packed, float* output) {
-      attend_all(context, {packed, heads_, width, window_, output}, sentences);
+      attend_all(context, {packed, heads_, heads_, width, window_, output, {}}, sentences);
       return output;
     });
   }
@@ -241,7 +274,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
     for (int64_t place = first; place < last; ++place) {
       const Group& g = groups[place];
       layer_.some(rows, g.row, g.rows, [&](int64_t, int64_t, const float* packed, float* output) {
-        const Sequences s{packed, heads_, width, window_, output};
+        const Sequences s{packed, heads_, heads_, width, window_, output, {}};
         for (int64_t part = g.first * heads_; part < g.last * heads_; ++part) {
           attend_head(s, sentences.each[part / heads_], g.row, part % heads_, room);
         }

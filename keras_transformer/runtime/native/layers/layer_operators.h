@@ -5,6 +5,7 @@
 #include "int4_layer.h"
 #include "norm.h"
 #include "operator.h"
+#include "scores.h"
 #include "sub_layer.h"
 
 namespace keras_transformer {
@@ -162,6 +163,22 @@ class Scaled {
 
  private:
   float scale_;
+};
+
+// x (rows, width) → each of its numbers, bounded by `soft_cap` as scores are.
+class SoftCap {
+ public:
+  static constexpr const char* kName = "SoftCap";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 1;
+  explicit SoftCap(const Node& node) : cap_(node.attribute<float>("soft_cap")) {
+    if (check_cap(cap_) == 0) throw std::invalid_argument("soft_cap must be positive, got 0");
+  }
+  void compute(Context& context) const;
+
+ private:
+  float cap_;
 };
 
 // x (rows, width), y (rows or 1, width) → x + y (rows, width).

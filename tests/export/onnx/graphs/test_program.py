@@ -38,6 +38,15 @@ FORMS: dict[str, dict[str, Any]] = {
         "query_key_norm": True,
         "block_pattern": ({"window": 2}, {"rotary_base": 1000.0}),
     },
+    "caps of scores and of logits, windows in turn, as Gemma 2": {
+        "num_layers": 2,
+        "norm": "both",
+        "num_key_value_heads": 2,
+        "attention_soft_cap": 2.0,
+        "final_logit_soft_cap": 3.0,
+        "block_pattern": ({"window": 4}, {}),
+    },
+    "relative biases, as T5's decoder": {"rotary_base": None, "relative_buckets": 8},
     "windows, in one operator of a sub-layer": {
         **dict.fromkeys(("rotary_base", "num_key_value_heads")),
         **{"norm": "post", "norm_kind": "layer_norm", "window": 2},
