@@ -69,8 +69,8 @@ def read_attributes(spans: Sequence[Span], profile: Profile) -> list[Attribute]:
     """Returns the attributes of tags that people read, where a profile is one of pages, and the
     titles of Markdown's links.
     """
-    kind, mark = {"html": (TAG, "="), "markdown": ("link", '"')}.get(profile, ("", ""))
-    tags = (one for one in spans if kind and one.kind == kind and mark in one.text)
+    kind = {"html": TAG, "markdown": "link"}.get(profile)
+    tags = (one for one in spans if one.kind == kind)
     return [attribute for one in tags for attribute in attributes_of(one.text, one.start)]
 
 

@@ -10,8 +10,12 @@ from typing import NamedTuple
 _READ = frozenset(("alt", "aria-label", "placeholder", "title"))
 # All attributes are read in turn, as the value of one may hold what looks like another.
 _ATTRIBUTE = re.compile(r"\s([\w:.@-]+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'<>=]+)")
-# Where the text of a link ends: where it leads to, and its title.
-_TITLE = re.compile(r"\s\"([^\"]*)\"\)\Z")
+# The title of a link in Markdown, and where the link ends behind it.
+TITLE = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\((?:\\.|[^()\\])*\)"
+_LAST_TITLE = re.compile(rf"\s({TITLE})\s*\)\Z", re.DOTALL)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+# What could end a title, or be read as an escape, as the page shows it.
+_IN_TITLES = {one: f"&#{ord(one)};" for one in "\"'()\\"}
 
 
 class Attribute(NamedTuple):
@@ -32,12 +36,19 @@ class Attribute(NamedTuple):
     @property
     def value(self) -> str:
         """What is translated."""
-        return html.unescape(self.tag[self.start : self.end])
+        value = self.tag[self.start : self.end]
+        return html.unescape(_ESCAPED.sub(r"\1", value) if self._is_title else value)
+
+    @property
+    def _is_title(self) -> bool:
+        return self.tag.startswith("]")
 
     def written(self, translation: str) -> str:
         """Returns a translation as a value within the same quotation marks."""
         quote = self.tag[self.end]
         escaped = html.escape(translation, quote=False)
+        if self._is_title:
+            return escaped.translate(str.maketrans(_IN_TITLES))
         return escaped.replace(quote, "&quot;" if quote == '"' else "&#39;")
 
 
@@ -55,7 +66,8 @@ def attributes_of(tag: str, place: int) -> list[Attribute]:
         ['A cat']
     """
     if tag.startswith("]"):
-        values = [found.span(1) for found in _TITLE.finditer(tag)]
+        found = _LAST_TITLE.search(tag)
+        values = [(found.start(1) + 1, found.end(1) - 1)] if found else []
     else:
         values = [
             (found.start(2) + 1, found.end(2) - 1)

@@ -42,7 +42,8 @@ def rehearsal_pairs(
     """
     if place.is_chief and not place.has_checkpoints:
         count = max(round(len(own) * share), 1)
-        print(f"rehearsal: {begun.path} translates {count:,} random lines", flush=True)
+        how = f"{begun.path} translates {count:,} random lines (--rehearsal 0 leaves them out)"
+        print(f"rehearsal: {how}", flush=True)
         made = made_pairs(load_model_file(begun.model), begun.load_tokenizers(), own.source, count)
         lines = (f"{source}\t{target}\n" for source, target in made)
         write_text(place.rehearsal, "".join(lines))

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from keras_transformer.text.subwords.attributes import attributes_of, with_values, without_values
 
@@ -21,6 +22,9 @@ from keras_transformer.text.subwords.attributes import attributes_of, with_value
         ("<b>", []),
         ('](a.html "b &amp; c")', ["b & c"]),
         ('](title="a" "1 %")', []),
+        ("](a.html 'it (was)')", ["it (was)"]),
+        ("](<a b.html> (one)  )", ["one"]),
+        (r'](a "say \"no\" \a")', [r'say "no" \a']),
         ("](a.html)", []),
     ],
 )
@@ -37,6 +41,17 @@ def test_whatever_is_written_is_read_by_a_parser(quote: str, value: str) -> None
     parser.handle_starttag = lambda name, attributes: found.append(dict(attributes))  # type: ignore
     parser.feed(with_values(tag, attributes_of(tag, 0), [value]))
     assert found == [{"src": "x", "alt": html.unescape(html.escape(value, quote=False))}]
+
+
+@pytest.mark.parametrize("title", ['"old"', "'old'", "(old)"])
+@given(value=st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1))
+def test_whatever_is_written_as_a_title_is_read_by_a_parser(title: str, value: str) -> None:
+    end = f"](<a b> {title})"
+    text = with_values(f"[c{end} d", attributes_of(end, 2), [value])
+    [inline] = MarkdownIt().parse(text)[1:2]
+    link, *rest = inline.children or []
+    assert link.attrs == {"href": "a%20b", "title": value}
+    assert [one.content for one in rest] == ["c", "", " d"]
 
 
 def test_tags_keep_their_place_and_all_else() -> None:
