@@ -43,7 +43,7 @@ def test_a_small_benchmark_of_opening(benchmarks: Path, tmp_path: Path) -> None:
     [
         (
             ["--size", "huge"],
-            "must be of tiny, small, base, opus, tiny11, student, mini, got 'huge'",
+            "must be of tiny, small, base, opus, tiny11, student, t5, mini, got 'huge'",
         ),
         (["--search", "beam"], "search must be greedy, or beam and a size"),
         (["--batch", "0"], "must be a whole number above 0, got '0'"),
