@@ -202,9 +202,8 @@ def test_rows_and_classes_of_pairs_are_theirs(name: str, read: Callable[[str], R
     assert [ids for ids, _ in rows] == reference["pair_ids"]
     labels = [model.config.labels[0]] * len(rows)
     texts = LabelledTexts(labels, *zip(*reference["pairs"], strict=True), origin="reference")
-    if max(model.config.num_token_types, separators) > 1:  # Else nothing tells second texts.
-        encoded = KINDS["classify"].encode(texts, tokenizer, model.config, 64, TextOptions())
-        assert [encoded.rows[row].tolist() for row in range(len(rows))] == reference["pair_ids"]
+    encoded = KINDS["classify"].encode(texts, tokenizer, model.config, 64, TextOptions())
+    assert [encoded.rows[row].tolist() for row in range(len(rows))] == reference["pair_ids"]
     found = TextEncoder(model, tokenizer).classify(*zip(*reference["pairs"], strict=True))
     check_probabilities(found, reference["pair_logits"], model.config.multi_label)
 

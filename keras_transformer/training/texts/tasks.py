@@ -161,7 +161,6 @@ def _classify(
     options: TextOptions,
 ) -> EncodedTexts:
     del options
-    _check_pairs(texts, config)
     objective: Objective = Classes(config.num_token_types > 1)
     classes = config.labels
     if texts.multi_label:
@@ -171,14 +170,6 @@ def _classify(
         sets = tuple(tuple(int(label in one) for label in config.labels) for one in named)
         objective = LabelSets(config.num_token_types > 1, sets)
     return _encode_labelled(texts, tokenizer, config, length, objective, classes)
-
-
-def _check_pairs(texts: LabelledTexts, config: EncoderConfig) -> None:
-    if texts.second is not None and config.num_token_types < 2 and config.pair_separators < 2:
-        raise ValueError(
-            "pairs of texts need num_token_types=2 or pair_separators=2, which tell the second "
-            f"text from the first, got {config.num_token_types} and {config.pair_separators}."
-        )
 
 
 def _encode_labelled(
@@ -219,7 +210,6 @@ def _score(
     options: TextOptions,
 ) -> EncodedTexts:
     del options
-    _check_pairs(texts, config)
     # A score is a class, by its spelling; a blank line has none, and is dropped.
     classes = tuple(dict.fromkeys(texts.labels))
     scores = tuple(float(label or 0) for label in classes)
