@@ -2,17 +2,21 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from keras_transformer import from_pretrained
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.export import export_pretrained
 from keras_transformer.export.pretrained import marian
+from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 
+STACKS = Path(__file__).parents[2] / "fixtures" / "stacks"
 AT_THE_ENDS = SentenceMarks(languages={"en": 5, "de": 6}, languages_in="ends", source_language="en")
 T5 = {"norm": "pre", "norm_kind": "rms_norm", "use_bias": False, "scale_attention": False}
 T5 |= {"positions": "none", "scale_embeddings": False, "relative_buckets": 8}
@@ -117,6 +121,15 @@ def test_what_a_model_with_one_stack_lacks_is_named(
         export_pretrained(
             small_decoder(), tmp_path / "out", format=format, tokenizer=masked_tokenizer
         )
+
+
+@pytest.mark.parametrize("name", ["bert", "mpnet", "nomic_bert"])
+def test_a_score_is_read_from_a_pooler(name: str, tmp_path: Path) -> None:
+    """Hugging Face's classes of these have one, which would be random in theirs."""
+    filler, tokenizer, _ = from_pretrained(STACKS / name)
+    reranker = build_encoder(replace(filler.config, head="regression"))
+    with pytest.raises(ValueError, match="with head='regression' needs pooler=True, got False"):
+        export_pretrained(reranker, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
 
 
 def test_a_trained_first_input_is_no_marian(

@@ -40,7 +40,8 @@ def _check_typed(outgoing: Outgoing, name: str) -> None:
         raise ValueError(f"{name} needs num_token_types of at least 1, got 0.")
 
 
-def _check_bert(outgoing: Outgoing, name: str = "BertModel") -> None:
+def check_pooled(outgoing: Outgoing, name: str = "BertModel") -> None:
+    """Raises a ValueError for a head that reads the first state where theirs reads a pooler."""
     config = outgoing.config
     if not config.pooler and config.head in OF_WHOLE_TEXTS:
         raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
@@ -63,7 +64,7 @@ def check_pooler(config: Any, name: str, activation: str) -> None:
 
 def _check_roberta(outgoing: Outgoing) -> None:
     config = outgoing.config
-    _check_bert(outgoing, "RobertaModel")
+    check_pooled(outgoing, "RobertaModel")
     offset = config.special_ids.pad + 1
     if config.position_offset != offset:
         raise ValueError(
@@ -77,14 +78,13 @@ def _check_mpnet(outgoing: Outgoing) -> None:
     config, name = outgoing.config, "MPNetModel"
     if config.special_ids.pad != 1:
         raise ValueError(f"{name} has the padding's id 1, got {config.special_ids.pad}.")
-    if not config.pooler and config.head in ("classification", "regression"):
-        raise ValueError(f"{name} with head={config.head!r} needs pooler=True, got False.")
+    check_pooled(outgoing, name)
     _check_masked_head(config, "MPNetForMaskedLM")
 
 
 def _check_albert(outgoing: Outgoing) -> None:
     config, name = outgoing.config, "AlbertModel"
-    _check_bert(outgoing, name)
+    check_pooled(outgoing, name)
     if config.embedding_dim is None:
         raise ValueError(f"{name} needs embedding_dim and its linear layer, got None.")
 
@@ -239,7 +239,7 @@ BERT = Architecture(
     bert_fields,
     tensors_of(bert_family.BERT),
     save_tokenizer,
-    _check_bert,
+    check_pooled,
     _check_typed,
 )
 ROBERTA = Architecture(

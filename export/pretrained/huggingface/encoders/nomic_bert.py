@@ -6,6 +6,7 @@ from keras_transformer.export.pretrained.forms import ModelForm
 from keras_transformer.export.pretrained.huggingface.architecture import Architecture
 from keras_transformer.export.pretrained.huggingface.encoders.bert_family import (
     bert_fields,
+    check_pooled,
     tensors_of,
 )
 from keras_transformer.export.pretrained.huggingface.encoders.common import (
@@ -31,6 +32,7 @@ def _check(outgoing: Outgoing) -> None:
             f"{_NAME} has token types and rotary positions, got num_token_types="
             f"{config.num_token_types} and rotary_base={config.rotary_base}."
         )
+    check_pooled(outgoing, _NAME)
 
 
 def _fields(outgoing: Outgoing) -> dict[str, Any]:
