@@ -9,7 +9,7 @@ from keras_transformer.config.encoder_only import ValueActivation
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.huggingface.fields import Fields
 from keras_transformer.pretrained.huggingface.languages import read_values
-from keras_transformer.pretrained.sentence_transformers import PROMPTS, longest_row
+from keras_transformer.pretrained.sentence_transformers import PROMPTS, row_limit
 from keras_transformer.pretrained.values import FileValues
 
 # PyTorch's classes.
@@ -24,7 +24,7 @@ def is_cross_encoder(path: Path) -> bool:
     return read_values(path / PROMPTS).get("model_type", None) == CROSS_ENCODER
 
 
-def read_cross_encoder(path: Path, fields: Fields, max_positions: int | None) -> dict[str, Any]:
+def read_cross_encoder(path: Path, fields: Fields, most: int | None) -> dict[str, Any]:
     """Returns the fields of `EncoderConfig` that say how a number is given to a pair of texts.
 
     Where no file names an activation the number is what the model's head gives; Sentence
@@ -33,7 +33,7 @@ def read_cross_encoder(path: Path, fields: Fields, max_positions: int | None) ->
     Args:
         path: The directory.
         fields: Its `config.json`.
-        max_positions: Most tokens of a row that the model itself can read; None for any number.
+        most: Most tokens of a row that the model itself reads; None for any number.
 
     Raises:
         ImportRefusedError: A file is damaged, or names an activation or a prompt that is not
@@ -54,5 +54,4 @@ def read_cross_encoder(path: Path, fields: Fields, max_positions: int | None) ->
             f"{fields.path} is of a cross-encoder with the activation {told}, and "
             f"{' and '.join(VALUE_ACTIVATIONS)} are supported."
         )
-    longest = longest_row(path, max_positions)
-    return {"value_activation": VALUE_ACTIVATIONS[name], "max_row_length": longest}
+    return {"value_activation": VALUE_ACTIVATIONS[name], **row_limit(path, most)}

@@ -50,6 +50,8 @@ TRANSFORMER, POOLING, DENSE, NORMALIZE = "Transformer", "Pooling", "Dense", "Nor
 # How that library reads texts, and what it may put before each of them.
 READING = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+# What tokenizers without a limit exceed.
+_NO_LIMIT = 10**20
 # What modules read and write.
 VECTOR = "sentence_embedding"
 # Without effect but in training.
@@ -92,13 +94,13 @@ def encoder_folder(path: Path) -> Path:
     return next((one.path for one in _modules(path / MODULES) if one.kind == TRANSFORMER), path)
 
 
-def read_embedding(path: Path, folder: Path, max_positions: int | None) -> Embedding | None:
+def read_embedding(path: Path, folder: Path, most: int | None) -> Embedding | None:
     """Returns how one vector is made of a text; None if nothing says so.
 
     Args:
         path: The directory.
         folder: Where its encoder lies.
-        max_positions: Most tokens of a text that the model itself can read; None for any number.
+        most: Most tokens of a text that the model itself reads; None for any number.
 
     Raises:
         ImportRefusedError: A file is missing or damaged, or vectors are made in another way.
@@ -121,7 +123,7 @@ def read_embedding(path: Path, folder: Path, max_positions: int | None) -> Embed
             "unit_vectors": is_unit,
             "prompts": prompts,
             "default_prompt": read_values(path / PROMPTS).text("default_prompt_name", None),
-            "max_row_length": longest_row(folder, max_positions),
+            **row_limit(folder, most),
         },
         tensors,
     )
@@ -227,10 +229,9 @@ def _prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def longest_row(path: Path, max_positions: int | None) -> int | None:
-    """Returns where that library cuts texts, in tokens, special ones included.
-
-    None if that is nowhere, or no sooner than the model's positions end.
+def row_limit(path: Path, most: int | None) -> dict[str, int]:
+    """Returns where that library cuts texts, in tokens, special ones included, as our config says
+    it; nothing if that is nowhere, or no sooner than the model's own limit, `most`.
 
     Raises:
         ImportRefusedError: The file is damaged, or texts are changed before they are tokenized.
@@ -242,9 +243,8 @@ def longest_row(path: Path, max_positions: int | None) -> int | None:
             f"{file} has do_lower_case: true, which is not supported: set it to false and give "
             "texts in lower case, unless the tokenizer makes them so."
         )
-    # Tokenizers without a limit name an immense number.
     config = read_values(path / CONFIG)
     told = values.integer("max_seq_length", None) or config.number("model_max_length", None)
-    if told is None or (max_positions is not None and told >= max_positions):
-        return None
-    return int(told)
+    if told is None or told >= (most or _NO_LIMIT):
+        return {}
+    return {"max_row_length": int(told)}

@@ -98,9 +98,25 @@ def test_another_activation_or_a_prompt_is_refused(
         read_pretrained(changed(file, **fields))
 
 
-def test_pairs_are_read_as_far_as_theirs(changed: Any) -> None:
+def test_pairs_are_read_as_far_as_theirs(changed: Any, tmp_path: Path) -> None:
     path = changed("tokenizer_config.json", model_max_length=20)
-    assert read_pretrained(path).config.max_row_length == 20  # type: ignore[union-attr]
+    model, tokenizer, _ = from_pretrained(path)
+    out = export_pretrained(model, tmp_path / "out", format="huggingface", tokenizer=tokenizer)
+    for one in (path, out):
+        assert read_pretrained(one).config.max_row_length == 20  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("told", "longest"), [(10**30, 66), (66, 66), (20, 20)])
+def test_a_model_without_positions_keeps_its_limit(told: int, longest: int, tmp_path: Path) -> None:
+    path = shutil.copytree(FOLDER.with_name("modernbert_classes"), tmp_path / "model")
+    for file, fields in (
+        ("config.json", {"id2label": {"0": "LABEL_0"}}),
+        ("tokenizer_config.json", {"model_max_length": told}),
+    ):
+        found = json.loads((path / file).read_text(encoding="utf-8"))
+        (path / file).write_text(json.dumps({**found, **fields}), encoding="utf-8")
+    config: Any = read_pretrained(path).config
+    assert (config.head, config.max_row_length) == ("regression", longest)
 
 
 def test_an_exported_reranker_is_the_same_again(read: tuple[Any, Any], tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def save_json_tokenizer(
     directory: Path,
     inputs: Sequence[str] = (),
     padding_side: str | None = None,
+    longest: int | None = None,
     **further: int | None,
 ) -> None:
     """Writes a `tokenizer.json` and the files beside it.
@@ -92,6 +93,7 @@ def save_json_tokenizer(
         directory: Where to.
         inputs: Names of what the model takes of a tokenized text; theirs if there are none.
         padding_side: "left" or "right"; theirs if None.
+        longest: Most tokens of a row, special ones included; None for no limit.
         **further: Ids by the names of what they are for, beside padding, end, unknown and mask.
     """
     write_bytes(directory / "tokenizer.json", _without_special_ids(tokenizer.model))
@@ -108,6 +110,8 @@ def save_json_tokenizer(
         described["model_input_names"] = list(inputs)
     if padding_side:
         described["padding_side"] = padding_side
+    if longest is not None:
+        described["model_max_length"] = longest
     write_json(directory / CONFIG, {"tokenizer_class": "PreTrainedTokenizerFast", **described})
 
 

@@ -50,4 +50,7 @@ def save_fairseq_tokenizer(outgoing: Outgoing, directory: Path) -> None:
         "sep_token": FIRST[2],
         "mask_token": MASK_PIECE,
     }
+    longest = outgoing.config.max_row_length
+    if longest is not None:
+        described["model_max_length"] = longest
     write_json(directory / CONFIG, described)

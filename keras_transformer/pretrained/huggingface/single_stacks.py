@@ -90,9 +90,9 @@ def read_single_stack(
     if isinstance(config, EncoderConfig):
         embedding, top = None, root or path
         if not is_cross_encoder(top):
-            embedding = read_embedding(top, path, config.max_positions)
+            embedding = read_embedding(top, path, config.longest_row)
         if embedding is None and config.head == "regression":
-            config = replace(config, **read_cross_encoder(top, fields, config.max_positions))
+            config = replace(config, **read_cross_encoder(top, fields, config.longest_row))
         if embedding is not None:
             # Some of them name the architecture that they were pretrained as.
             config = replace(config, labels=(), multi_label=False, **embedding.fields)

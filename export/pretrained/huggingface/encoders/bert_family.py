@@ -222,7 +222,8 @@ def _save_padding_left(outgoing: Outgoing, directory: Path) -> None:
     special = outgoing.config.special_ids
     roles = {"cls": special.cls, "sep": special.eos}
     inputs = ("input_ids", "token_type_ids", "attention_mask")
-    save_json_tokenizer(outgoing.source, directory, inputs, "left", **roles)
+    longest = outgoing.config.max_row_length
+    save_json_tokenizer(outgoing.source, directory, inputs, "left", longest, **roles)
 
 
 BERT = Architecture(

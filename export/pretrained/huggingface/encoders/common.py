@@ -96,7 +96,8 @@ def save_tokenizer(outgoing: Outgoing, directory: Path, inputs: Sequence[str] = 
         save_fairseq_tokenizer(outgoing, directory)
     else:
         roles = {"cls": special.bos, "sep": special.eos}
-        save_json_tokenizer(_paired(outgoing), directory, inputs, **roles)
+        longest = outgoing.config.max_row_length
+        save_json_tokenizer(_paired(outgoing), directory, inputs, None, longest, **roles)
     save_embedding(outgoing.model, directory)
 
 
