@@ -85,7 +85,8 @@ class LengthLimit:
     def fit_pairs(
         self, firsts: IdRows, seconds: IdRows, added: int
     ) -> list[tuple[list[int], list[int]]]:
-        """Returns pairs whose tokens together fit; the longer text is cut first.
+        """Returns pairs whose tokens together fit; the longer text is cut first, as by Hugging
+        Face's tokenizers.
 
         Args:
             firsts: Ids of each first text.
@@ -103,8 +104,10 @@ class LengthLimit:
                 over = len(one) + len(two) - limit
                 if over > 0 and not self._cuts:
                     raise LongTextError(index, len(one) + len(two), limit)
-                for _ in range(max(0, over)):
-                    (one if len(one) >= len(two) else two).pop()
+                # Of an odd number of tokens the longer text keeps one more, or the second.
+                half = (limit + (len(one) > len(two))) // 2
+                kept = min(len(one), max(limit - len(two), half))
+                one, two = one[:kept], two[: limit - kept]
             pairs.append((one, two))
         return pairs
 

@@ -1,4 +1,6 @@
-"""Cross-encoders of Sentence Transformers: their scores of pairs, and their order of texts."""
+"""Cross-encoders of Sentence Transformers and of Hugging Face alone, such as BGE's: their scores of
+pairs, and their order of texts.
+"""
 
 import json
 import shutil
@@ -12,10 +14,15 @@ from keras_transformer import OnnxEncoder, TextEncoder, from_pretrained
 from keras_transformer.export import export_onnx, export_pretrained
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.recognise import read_pretrained
+from keras_transformer.translation.text_ids import TextIds
+from keras_transformer.understanding.text_rows import TextRows
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "stacks" / "bert_reranker"
 REFERENCE = json.loads((FOLDER / "reference.json").read_text(encoding="utf-8"))
 QUERIES, TEXTS = zip(*REFERENCE["pairs"], strict=True)
+# Its directory holds no file of Sentence Transformers. The last pairs are longer than it reads.
+ALONE = FOLDER.with_name("xlm_roberta_reranker")
+OF_ALONE = json.loads((ALONE / "reference.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +67,22 @@ def test_exported_scores_are_theirs(target: str, read: tuple[Any, Any], tmp_path
     with OnnxEncoder(tmp_path / "model", threads=1) as reranker:
         found = reranker.regress(QUERIES, TEXTS)
     np.testing.assert_allclose(found, REFERENCE["scores"], atol=1e-4)
+
+
+def test_numbers_of_an_xlm_roberta_are_theirs(tmp_path: Path) -> None:
+    model, tokenizer, _ = from_pretrained(ALONE)
+    assert (model.config.pair_separators, model.config.value_activation) == (2, "linear")
+    queries, texts = zip(*OF_ALONE["pairs"], strict=True)
+    text_ids = TextIds(tokenizer.subwords, tokenizer.special_ids)
+    rows = TextRows(model.config, text_ids, None, "cut").of_texts(queries, texts)
+    assert [list(row.token_ids) for row in rows] == OF_ALONE["pair_ids"]
+    export_onnx(model, tokenizer, tmp_path / "model")
+    with OnnxEncoder(tmp_path / "model", threads=1, long_texts="cut") as exported:
+        for reranker in (TextEncoder(model, tokenizer, long_texts="cut"), exported):
+            found = reranker.regress(queries, texts)
+            np.testing.assert_allclose(found, OF_ALONE["scores"], atol=1e-4)
+            ranked = reranker.rerank(queries[0], texts[:-3])
+            assert [one.index for one in ranked] == OF_ALONE["ranked"]
 
 
 @pytest.mark.parametrize(

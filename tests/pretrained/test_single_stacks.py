@@ -44,7 +44,7 @@ ENCODERS = (
     "xlm_roberta",
 )
 CLASSIFIERS = [name for name in ENCODERS if name.endswith(("_classes", "_feelings"))]
-RERANKERS = ("bert_reranker",)
+RERANKERS = ("bert_reranker", "xlm_roberta_reranker")
 DECODERS = (
     "gpt2",
     "llama",

@@ -19,6 +19,7 @@ import transformers
 from tokenizers import AddedToken
 
 from tools.oracles.encoders import MAKERS
+from tools.oracles.rerankers import of_sentence_transformers, of_transformers
 from tools.oracles.sizes import BYTE_FALLBACK
 from tools.oracles.texts import hostile, many_strings, pairs
 from tools.oracles.translators import randomize
@@ -41,6 +42,8 @@ TRAINING, GIVEN, NEW_TOKENS = 400, 10, 12
 BYTE_LEVEL = 340
 # Characters of a pair of texts, so that no vocabulary makes more tokens of it than models read.
 MOST = 58
+# Tokens of a row, odd with special ones or without, that a reranker reads by its tokenizer.
+LONGEST = 63
 ENCODER = {
     "hidden_size": WIDTH,
     "intermediate_size": HIDDEN,
@@ -103,8 +106,8 @@ def make(name: str, path: Path) -> tuple[Any, Any]:
         return make_phi3(path, texts)
     elif name == "llama_sentencepiece" or name.startswith("gemma"):
         return make_llama(name.partition("_")[0], path, texts)
-    elif name == "xlm_roberta":
-        return make_xlm_roberta(path, texts)
+    elif name.startswith("xlm_roberta"):
+        return make_xlm_roberta(name, path, texts)
     else:
         ends = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
         tokenizer = byte_level(texts, BYTE_LEVEL, ["<|endoftext|>"], **ends)
@@ -286,34 +289,43 @@ def make_phi3(path: Path, texts: list[str]) -> tuple[Any, Any]:
     return llama("phi3", sized, pieces.bos_id(), eos), ids
 
 
-def make_xlm_roberta(path: Path, texts: list[str]) -> tuple[Any, Any]:
+def make_xlm_roberta(name: str, path: Path, texts: list[str]) -> tuple[Any, Any]:
     """Makes an XLM-RoBERTa, whose vocabulary is a SentencePiece model with fairseq's ids.
 
-    SentencePiece says the ids, as above.
+    SentencePiece says the ids, as above; of a reranker's pairs their tokenizer says them.
     """
     pieces = train_pieces(path / "sentencepiece.bpe.model", texts, PIECES)
     scored = [(pieces.id_to_piece(one), pieces.get_score(one)) for one in range(3, len(pieces))]
-    special = [(name, 0.0) for name in ("<s>", "<pad>", "</s>", "<unk>")]
-    theirs = transformers.XLMRobertaTokenizer(vocab=[*special, *scored])
+    special = [(one, 0.0) for one in ("<s>", "<pad>", "</s>", "<unk>")]
+    longest = {"model_max_length": LONGEST} if name in RERANKERS else {}
+    theirs = transformers.XLMRobertaTokenizer(vocab=[*special, *scored], **longest)
 
-    def ids(text: str, add_special_tokens: bool = True) -> dict[str, Any]:
+    def ids(text: str, second: str | None = None, **asked: Any) -> dict[str, Any]:
+        if second is not None:
+            return theirs(text, second, truncation=True, **asked)
         # Their first id is that of unknown text, and four come before the others.
         row = [one + 1 if one else 3 for one in pieces.encode(text)]
-        return {"input_ids": [0, *row, 2] if add_special_tokens else row}
+        return {"input_ids": [0, *row, 2] if asked.get("add_special_tokens", True) else row}
 
     given = pairs(GIVEN, start=TRAINING)[0]
     if [theirs(text)["input_ids"] for text in given] != [ids(text)["input_ids"] for text in given]:
         raise RuntimeError("the tokenizer of Hugging Face does not give SentencePiece's ids.")
     theirs.save_pretrained(path)
-    config = transformers.XLMRobertaConfig(vocab_size=len(theirs), type_vocab_size=1, **ENCODER)
-    return transformers.XLMRobertaForMaskedLM(config), ids
+    sizes = {"vocab_size": len(theirs), "type_vocab_size": 1, **ENCODER}
+    if name in RERANKERS:
+        config = transformers.XLMRobertaConfig(num_labels=1, **sizes)
+        return transformers.XLMRobertaForSequenceClassification(config), ids
+    return transformers.XLMRobertaForMaskedLM(transformers.XLMRobertaConfig(**sizes)), ids
 
 
 DECODERS = ("gpt2", "llama_sentencepiece", *OF_LLAMA)
 LATER = tuple(name for name in MAKERS if not name.endswith("_classes"))
 ENCODERS = ("bert", "roberta", "distilbert", "mpnet", "albert", *LATER)
 CLASSIFIERS = (*(f"{name}_classes" for name in ENCODERS), "roberta_feelings")
-RERANKERS = ("bert_reranker",)
+RERANKERS = {
+    "bert_reranker": of_sentence_transformers,
+    "xlm_roberta_reranker": of_transformers,
+}
 NAMES = (*ENCODERS, *CLASSIFIERS, *RERANKERS, "xlm_roberta", *DECODERS)
 
 
@@ -327,7 +339,7 @@ def references(name: str, model: Any, tokenizer: Any, strings: Sequence[str]) ->
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in found["hostile"]
     ]
     if name in RERANKERS:
-        return {**found, **scores(model)}
+        return {**found, **RERANKERS[name](model, tokenizer, texts)}
     with torch.no_grad():
         if name in DECODERS:
             bos, eos = model.config.bos_token_id, model.config.eos_token_id
@@ -386,29 +398,6 @@ def classes_of_pairs(model: Any, tokenizer: Any, texts: Sequence[str]) -> dict[s
         "pairs": both,
         "pair_ids": [row["input_ids"][0].tolist() for row in rows],
         "pair_logits": [model(**row).logits[0].tolist() for row in rows],
-    }
-
-
-def scores(model: Any) -> dict[str, Any]:
-    """Returns what Sentence Transformers makes of pairs, and the order of texts for a query.
-
-    It writes its own files into the model's directory.
-    """
-    from sentence_transformers import CrossEncoder
-
-    path = Path(model.name_or_path)
-    reranker = CrossEncoder(str(path))
-    # As a BertTokenizer has them.
-    reranker.tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
-    reranker.save_pretrained(str(path))
-    (path / "README.md").unlink()
-    texts = pairs(GIVEN, start=TRAINING)[0]
-    both = [[" ".join(text.split()[-3:]), text] for text in texts]
-    ranked = reranker.rank(both[0][0], texts)
-    return {
-        "pairs": both,
-        "scores": reranker.predict(both).tolist(),
-        "ranked": [one["corpus_id"] for one in ranked],
     }
 
 

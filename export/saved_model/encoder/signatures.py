@@ -105,20 +105,26 @@ class EncoderIdSignatures:
 
     def rows(self, ids: Tensor) -> Tensor:
         """Returns rows that the model can read, of ids of any values."""
+        return self._ordinary(ids)[:, : self._limit]
+
+    def _ordinary(self, ids: Tensor) -> Tensor:
         config, mask = self._answers.model.config, self._special_ids.mask
         kept = () if mask is None else (mask,)
-        return read_rows(ids, config.vocab_size, self._limit, self._special_ids, kept=kept)
+        return read_rows(ids, config.vocab_size, None, self._special_ids, kept=kept)
 
     def pair(self, first_ids: Tensor, second_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns rows of two texts that fit the model together; the longer text is cut first."""
         # Between the two there are further end tokens.
         room = max(self._limit - self._answers.model.config.pair_separators, 2)
-        first, second = self.rows(first_ids), self.rows(second_ids)
+        first, second = self._ordinary(first_ids), self._ordinary(second_ids)
         lengths = [row_lengths(ids, self._special_ids) for ids in (first, second)]
-        kept = tf.minimum(lengths[0], tf.maximum(room - lengths[1], room // 2))
+        # Of an odd number of tokens the longer text keeps one more, or the second.
+        half = (room + tf.cast(lengths[0] > lengths[1], lengths[0].dtype)) // 2
+        kept = tf.minimum(lengths[0], tf.maximum(room - lengths[1], half))
         return self._cut(first, kept), self._cut(second, room - kept)
 
     def _cut(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        ids = ids[:, : self._limit]
         places = tf.range(tf.shape(ids)[1])
         return tf.where(places < lengths[:, None], ids, self._special_ids.pad)
 

@@ -52,6 +52,7 @@ NAMES = {
     "stacks/qwen2": "Qwen2ForCausalLM",
     "stacks/qwen3": "Qwen3ForCausalLM",
     "stacks/bert_reranker": "BertForSequenceClassification",
+    "stacks/xlm_roberta_reranker": "XLMRobertaForSequenceClassification",
     "stacks/granite": "LlamaForCausalLM",
     "stacks/phi3": "Phi3ForCausalLM",
     "stacks/olmo2": "Olmo2ForCausalLM",

@@ -141,8 +141,8 @@ def test_pairs_are_cut_and_read_as_the_runtime_does(
     serve_encoder: Callable[..., Any], head: str
 ) -> None:
     served, long = serve_encoder(head), "the small river " * 9
-    firsts = [*TEXTS, TEXTS[0], long, long, "hello"]
-    seconds = [*reversed(TEXTS), long, TEXTS[0], long, ""]
+    firsts = [*TEXTS, TEXTS[0], long, long, 2 * long, "hello"]
+    seconds = [*reversed(TEXTS), long, TEXTS[0], long, long, ""]
     rows, others = served.rows(firsts), served.rows(seconds)
     pairs = LengthLimit(LIMIT, "cut", None).fit_pairs(rows, others, added=1)
     logits = np.concatenate([served.outputs(first, second) for first, second in pairs])
