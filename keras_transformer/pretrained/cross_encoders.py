@@ -13,7 +13,8 @@ from keras_transformer.pretrained.sentence_transformers import PROMPTS, row_limi
 from keras_transformer.pretrained.values import FileValues
 
 # PyTorch's classes.
-VALUE_ACTIVATIONS: dict[str, ValueActivation] = {"Identity": "linear", "Sigmoid": "sigmoid"}
+SIGMOID = "Sigmoid"
+VALUE_ACTIVATIONS: dict[str, ValueActivation] = {"Identity": "linear", SIGMOID: "sigmoid"}
 # A value of the file of prompts, and the fields of `config.json`: since version 4, and before.
 CROSS_ENCODER, SECTION, ACTIVATION = "CrossEncoder", "sentence_transformers", "activation_fn"
 _OLDER = "sbert_ce_default_activation_function"

@@ -13,6 +13,7 @@ from keras_transformer.export.pretrained.huggingface.architecture import THEIR_A
 from keras_transformer.export.pretrained.huggingface.write import architecture_of, config_of
 from keras_transformer.export.pretrained.keras_hub.vocabularies import kind_of, save_vocabulary
 from keras_transformer.export.pretrained.outgoing import Outgoing
+from keras_transformer.pretrained.cross_encoders import ACTIVATION, SECTION, SIGMOID
 from keras_transformer.pretrained.huggingface.bert_family import MASKED_ACTIVATION
 from keras_transformer.pretrained.keras_hub.directory import FAMILIES
 from keras_transformer.pretrained.keras_hub.family import TASK, Config, Family, Head, Weight
@@ -59,16 +60,20 @@ def write(outgoing: Outgoing, directory: Path) -> None:
 
 def _family(outgoing: Outgoing, architecture: str) -> tuple[str, Family, str, Head]:
     """Returns what the names of its classes begin with, the family, the task and the head."""
-    kind, has_architecture = kind_of(outgoing.source), False
+    kind, others = kind_of(outgoing.source), []
     for name, family in FAMILIES.items():
         # A task before the backbone alone.
         for task, head in sorted(family.heads.items(), reverse=True):
             if architecture in (head.architecture, head.also):
-                has_architecture = True
                 if kind_of(family.vocabulary) == kind:
                     return name.removesuffix("Backbone"), family, task, head
-    if has_architecture:
-        raise ValueError(f"keras-hub has no {architecture} with a vocabulary of the kind {kind}.")
+                others.append(family.vocabulary.kind)
+    if others:
+        raise ValueError(
+            f"keras-hub has a {architecture} with a vocabulary of the kind "
+            f"{' or '.join(dict.fromkeys(others))}, and this model's is of the kind {kind}: "
+            "export it as huggingface or onnx."
+        )
     raise ValueError(
         f"keras-hub has no {architecture}, as Hugging Face calls it, here: {', '.join(FAMILIES)} "
         "are written, with the heads that docs/import.md names."
@@ -88,8 +93,8 @@ def _backbone(prefix: str, family: Family, head: Head, theirs: Config) -> dict[s
     for name, value in {MASKED_ACTIVATION: usual, **family.constants, **head.constants}.items():
         if theirs.get(name, value) != value:
             raise ValueError(
-                f"keras-hub's {prefix} needs {name}={value!r}, as Hugging Face calls it, got "
-                f"{theirs[name]!r}."
+                f"keras-hub's {prefix} always has {name}={_told(value)}, as Hugging Face calls "
+                f"it, and this model has {_told(theirs[name])}: export it as huggingface or onnx."
             )
     found: dict[str, Any] = {}
     for ours, several in family.fields.items():
@@ -100,6 +105,12 @@ def _backbone(prefix: str, family: Family, head: Head, theirs: Config) -> dict[s
         if values:
             found[ours] = next(iter(values.values()))
     return {**found, **family.written(theirs)}
+
+
+def _told(value: Any) -> str:
+    """Returns a value of Hugging Face's, with its meaning where two names differ by little."""
+    meanings = {"gelu": " (the exact GELU)", "gelu_new": " (GELU's tanh form)"}
+    return repr(value) + meanings.get(str(value), "")
 
 
 def _tensors(outgoing: Outgoing, family: Family) -> dict[str, Array]:
@@ -166,9 +177,10 @@ def _task(
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"backbone": backbone, "preprocessor": layout}
     if name.endswith("TextClassifier"):
+        of_number = theirs.get(SECTION, {}).get(ACTIVATION, "")
         is_multi = theirs.get("problem_type") == "multi_label_classification"
         fields["num_classes"] = len(theirs["id2label"])
-        fields["activation"] = "sigmoid" if is_multi else "linear"
+        fields["activation"] = "sigmoid" if is_multi or of_number.endswith(SIGMOID) else "linear"
     return _object(name, fields)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.pretrained.cross_encoders import ACTIVATION, SECTION, SIGMOID
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.keras_hub import (
     albert,
@@ -147,14 +148,18 @@ def _classes(task: Part) -> dict[str, Any]:
     """Returns the fields of a classifier, whose activation says what it was trained for."""
     count, kind = task.config.integer("num_classes", least=1), task.config.get("activation", None)
     problems: dict[str | None, str | None] = {None: None, "linear": None, "softmax": None}
-    if count > 1:
-        problems["sigmoid"] = "multi_label_classification"
+    problems["sigmoid"] = "multi_label_classification" if count > 1 else None
     if not isinstance(kind, str | None) or kind not in problems:
         raise ImportRefusedError(
             f"{task.config.origin} has {count} classes and activation: {kind!r}, and only "
             f"{', '.join(map(repr, problems))} are supported."
         )
-    return {"num_labels": count, "problem_type": problems[kind]}
+    of_number = SIGMOID if (count, kind) == (1, "sigmoid") else "Identity"
+    return {
+        "num_labels": count,
+        "problem_type": problems[kind],
+        SECTION: {ACTIVATION: of_number},
+    }
 
 
 def _tensors(preset: Preset, family: Family, head: Head) -> Tensors:

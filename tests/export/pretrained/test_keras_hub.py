@@ -3,12 +3,14 @@
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_transformer import from_pretrained, to_keras_hub
+from keras_transformer.models.encoder_only import build_encoder
 from keras_transformer.pretrained.keras_hub.weights import open_weights
 from keras_transformer.pretrained.recognise import read_pretrained
 from keras_transformer.training.transfer.import_run import import_run
@@ -78,11 +80,34 @@ def test_the_type_of_a_roberta_is_added_to_its_positions(tmp_path: Path) -> None
     np.testing.assert_allclose(again(ids), model(ids), atol=1e-6)
 
 
+@pytest.mark.parametrize("activation", ["linear", "sigmoid"])
+def test_a_reranker_is_a_classifier_with_one_number(activation: str, tmp_path: Path) -> None:
+    imported, tokenizer, _ = from_pretrained(FOLDER.parent / "stacks" / "xlm_roberta_reranker")
+    fields = {"layer_norm_epsilon": 1e-5, "value_activation": activation}
+    model = build_encoder(replace(imported.config, **fields))
+    model.set_weights(imported.get_weights())
+    path = to_keras_hub(model, tmp_path / "after", tokenizer=tokenizer)
+    task = json.loads((path / "task.json").read_text())["config"]
+    assert (task["num_classes"], task["activation"]) == (1, activation)
+    again, _, _ = from_pretrained(path)
+    ids = {"token_ids": np.array([[0, 9, 2, 2, 8, 7, 2]])}
+    np.testing.assert_allclose(again(ids), model(ids), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("bert", r"Bert needs hidden_act='gelu_new', as Hugging Face calls it, got 'gelu'"),
-        ("mistral", r"no MistralForCausalLM with a vocabulary of the kind bytes"),
+        (
+            "bert",
+            r"Bert always has hidden_act='gelu_new' \(GELU's tanh form\).* has 'gelu' \(the exact "
+            r"GELU\): export it as huggingface or onnx\.$",
+        ),
+        ("roberta", r"Roberta always has layer_norm_eps=1e-05, .* and this model has 1e-12: expor"),
+        ("mistral", r"MistralForCausalLM with a .* kind tokenizer.model, and .* of the kind bytes"),
+        (
+            "albert",
+            r"AlbertForMaskedLM with a .* kind spiece.model, and .* of the kind Unigram: ex",
+        ),
         ("gemma3", r"a window in all blocks but each 6th, got layer_types="),
         ("qwen3", r"needs the token '<\|im_end\|>', which the vocabulary lacks"),
         ("electra_classes", r"no ElectraForSequenceClassification.*ElectraBackbone"),
