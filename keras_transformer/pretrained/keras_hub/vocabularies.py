@@ -29,8 +29,8 @@ _SETTINGS = {
     "add_bos": False,
     "add_eos": False,
 }
-# Of WordPiece: what parts words and goes, and what is a word of its own.
-_SPACES = r"[ \t\n\r\f]|\p{Cc}|\p{Cf}"
+# Of WordPiece, inside brackets: what parts words and goes, and what is a word of its own.
+_SPACES = r" \t\n\r\f\p{Cc}\p{Cf}"
 _CHINESE = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -40,14 +40,14 @@ _CHINESE = (
     (0x2F800, 0x2FA1F),
 )
 _RANGES = "".join(rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last in _CHINESE)
-_SIGNS = rf"[!-/:-@\[-`{{-~]|\p{{P}}|[{_RANGES}]"
+_SIGNS = rf"!-/:-@\[-`{{-~\p{{P}}{_RANGES}"
+_OF_WORDS = f"[^{_SPACES}{_SIGNS}]"
 # What case folding drops, beside what parts words anyway.
-_IGNORED = (
-    r"[\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180D}\x{180F}\x{3164}"
-    r"\x{FE00}-\x{FE0F}\x{FFA0}\x{E0100}-\x{E01EF}]"
-)
+_IGNORED = r"[\p{Default_Ignorable_Code_Point}&&[^\p{Cf}]]"
 # Folded otherwise than as small letters: of those that texts have.
 _FOLDED = {"ß": "ss", "ς": "σ"}
+# The iota below a Greek vowel, which folding puts behind it.
+_IOTA_BELOW, _IOTA = "\u0345", "\u03b9"
 # No vocabulary has these: a letter of private use, and a sign.
 _NO_LETTER, _NO_SIGN = "\ue000", "\u2e3b"
 _SCANNED = 0x30000
@@ -104,7 +104,7 @@ def _words(preset: Preset, vocabulary: Vocabulary, folder: Path) -> dict[str, in
         "normalizer": {"type": "Sequence", "normalizers": steps} if steps else None,
         "pre_tokenizer": {
             "type": "Sequence",
-            "pretokenizers": [_split(_SPACES, "Removed"), _split(_SIGNS, "Isolated")],
+            "pretokenizers": [_split(f"[{_SPACES}]", "Removed"), _split(f"[{_SIGNS}]", "Isolated")],
         },
         "post_processor": {
             "type": "BertProcessing",
@@ -153,6 +153,8 @@ def _folding(wanted: bool) -> list[dict[str, Any]]:
         return []
     return [
         *(_replace(pattern, content) for pattern, content in _split_by_folding()),
+        {"type": "NFKD"},
+        _replace(_IOTA_BELOW, _IOTA),
         {"type": "NFKC"},
         {"type": "Lowercase"},
         *(_replace(letter, content) for letter, content in _FOLDED.items()),
@@ -161,8 +163,10 @@ def _folding(wanted: bool) -> list[dict[str, Any]]:
 
 
 def _split_by_folding() -> list[tuple[str, str]]:
-    """Returns patterns of letters and signs that would be split once they are folded."""
-    letters, signs = [], []
+    """Returns patterns of letters and signs that would be split once they are folded; a letter that
+    becomes a single sign would be only beside others.
+    """
+    letters, alone, signs = [], [], []
     for code in range(0x80, _SCANNED):
         one = chr(code)
         folded = unicodedata.normalize("NFKC", one)
@@ -171,12 +175,16 @@ def _split_by_folding() -> list[tuple[str, str]]:
         if _is_sign(one):
             if len(folded) > 1:
                 signs.append(code)
+        elif _is_sign(folded[0]) and len(folded) == 1:
+            alone.append(code)
         elif any(_is_sign(part) or part in " \t\n\r\f" for part in folded):
             letters.append(code)
-    return [
-        ("[" + "".join(rf"\x{{{code:X}}}" for code in codes) + "]", content)
-        for codes, content in ((letters, _NO_LETTER), (signs, _NO_SIGN))
-    ]
+    letter, single, sign = (
+        "[" + "".join(rf"\x{{{code:X}}}" for code in codes) + "]"
+        for codes in (letters, alone, signs)
+    )
+    beside = f"(?<={_OF_WORDS}){single}|{single}(?={_OF_WORDS})"
+    return [(f"{letter}|{beside}", _NO_LETTER), (sign, _NO_SIGN)]
 
 
 def _is_sign(one: str) -> bool:
