@@ -8,12 +8,16 @@ set -euo pipefail
 data=$1 output=$2 seed=${3:-0} here=$(dirname "$0")
 shift $(($# < 3 ? $# : 3))
 
+train() {
+    keras-transformer train --data tsv --train-tsv "$data/train.tsv.gz" --valid-tsv "$data/valid.tsv.gz" \
+        --markup auto --r-drop 0 --batch-tokens 4096 --resume "$@"
+}
 # Larger and with larger batches than `tiny`, without its R-Drop: this text is seven times Multi30k's.
-time keras-transformer train --data tsv \
-    --train-tsv "$data/train.tsv.gz" --valid-tsv "$data/valid.tsv.gz" \
-    --markup auto --preset tiny --vocab-size 8000 --model.model_dim 192 --model.feed_forward_dim 768 \
-    --model.dropout 0.1 --r-drop 0 --batch-tokens 4096 --epochs 10 \
-    --seed "$seed" --output "$output/run" --resume "$@"
+time train --preset tiny --vocab-size 8000 --model.model_dim 192 --model.feed_forward_dim 768 \
+    --model.dropout 0.1 --epochs 10 --seed "$seed" --output "$output/first" "$@"
+# Once more from a high rate (Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts").
+time train --init "$output/first" --rehearsal 0 --optimizer muon --learning-rate 0.0025 --warmup-steps 500 \
+    --cooldown 0.5 --epochs 5 --seed "$((seed + 1))" --output "$output/run" "$@"
 keras-transformer export "$output/run" --format onnx --output "$output/onnx" --overwrite
 for part in test test_unseen; do
     for beams in 1 4; do

@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from keras_transformer.artefact.entries import Graph
-from keras_transformer.artefact.graph_names import CHAIN, SHORTLIST, graph_file
+from keras_transformer.artefact.graph_names import CHAIN, graph_file
 from keras_transformer.artefact.manifest import sha256_of
 from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.inputs import AnyModel
@@ -19,11 +19,7 @@ from keras_transformer.export.onnx.graphs.target import Target
 from keras_transformer.export.onnx.heads.chain import chain_graph
 from keras_transformer.export.onnx.layers.adapters import AdaptedFloat32, with_adapters
 from keras_transformer.export.onnx.quantize.int4 import Int4Matrices
-from keras_transformer.export.onnx.quantize.precision import (
-    ALL_OURS,
-    in_precision_spec,
-    target_in,
-)
+from keras_transformer.export.onnx.quantize.precision import in_precision_spec, target_in
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,5 @@ def graph_sets(
     if not form.has_native:
         return (of(form.target),)
     native = of("native")
-    same = (SHORTLIST, CHAIN) if form.precision in ALL_OURS else NOT_OURS
-    own = {name: specs for name, specs in native.specs.items() if name not in same}
+    own = {name: specs for name, specs in native.specs.items() if name not in NOT_OURS}
     return of(form.target), GraphSet(native.target, own, prefix="native_")

@@ -48,8 +48,14 @@ def engines(request: pytest.FixtureRequest) -> Engines:
 
 def opened(path: Any) -> Engines:
     manifest = Manifest.read(path)
-    graphs = {name: graph for name, graph in manifest.graphs.items() if name != "prefill"}
-    older = dataclasses.replace(manifest, graphs=graphs)
+
+    def without(graphs: Any) -> dict[str, Any]:
+        return {name: graph for name, graph in graphs.items() if name != "prefill"}
+
+    native = manifest.native
+    if native is not None:
+        native = dataclasses.replace(native, graphs=without(native.graphs))
+    older = dataclasses.replace(manifest, graphs=without(manifest.graphs), native=native)
     assert Manifest.from_json(older.to_json()) == older
     whole, single = (Engine(one, ArtefactFiles(path), 1, 8192, None) for one in (manifest, older))
     return whole, single

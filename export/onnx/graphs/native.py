@@ -1,9 +1,7 @@
 """The target "native": graphs of this package's own operators for onnxruntime (`runtime/native`),
-fewer and larger than onnxruntime's. The scorer keeps onnxruntime's operators.
+fewer and larger than onnxruntime's.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import keras
@@ -11,9 +9,7 @@ import numpy as np
 import onnx
 
 from keras_transformer.artefact.graph_names import CHAIN, SHORTLIST
-from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.inputs import AnyModel
-from keras_transformer.export.onnx.expressible import not_held
 from keras_transformer.export.onnx.graphs.between import Between
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, integers
 from keras_transformer.export.onnx.graphs.onnxruntime import OnnxRuntime
@@ -22,9 +18,14 @@ from keras_transformer.export.onnx.graphs.program import several_steps
 from keras_transformer.export.onnx.graphs.readers import DecoderParts, EncoderParts
 from keras_transformer.export.onnx.heads import listed
 from keras_transformer.export.onnx.layers.activations import Activation, Gate
-from keras_transformer.export.onnx.layers.attention import kinds
-from keras_transformer.export.onnx.layers.attention.kinds import head_widths, is_grouped, named
-from keras_transformer.export.onnx.layers.attention.relative import biases_of_distances
+from keras_transformer.export.onnx.layers.attention.kinds import head_widths, named
+from keras_transformer.export.onnx.layers.attention.ours import (
+    attending,
+    heads_of,
+    is_ours,
+    prompt_attention,
+    text_attention,
+)
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
 from keras_transformer.export.onnx.layers.attention.sequences import sequence_attention
 from keras_transformer.export.onnx.layers.attention.steps import cached_attention, cross_attention
@@ -45,8 +46,7 @@ from keras_transformer.export.onnx.layers.norms import norms_of_heads
 from keras_transformer.export.onnx.layers.recurrence import recurrent_projection, state_name
 from keras_transformer.export.onnx.layers.stack import EmitAttention, Parts, each_sub_layer
 from keras_transformer.export.onnx.layers.token_rows import TokenRows
-from keras_transformer.export.onnx.quantize.kernels import Kernels, NativeKernels
-from keras_transformer.layers.distances.relative_bias import RelativeBias
+from keras_transformer.export.onnx.quantize.kernels import NativeKernels
 from keras_transformer.layers.embeddings import Embeddings
 from keras_transformer.layers.positions import SinusoidalPositions
 from keras_transformer.layers.variants.activations import gelu_tanh
@@ -56,13 +56,8 @@ from keras_transformer.layers.variants.rms_norm import RMSNorm
 GELUS = {keras.activations.gelu: "Gelu", gelu_tanh: "TanhGelu"}
 GATES = {**GELUS, keras.activations.silu: "Silu"}
 
-# What our operators of attention hold.
-HOLDS: dict[type, set[str]] = {
-    AttentionConfig: kinds.HOLDS[AttentionConfig]
-    | {"rotary", "query_key_norm", "query_key_norm_over", "window", "relative_bias"}
-}
-# Graphs without an operator of ours, unless all products are ours: those of "onnxruntime".
-NOT_OURS = ("scorer", "prefill", SHORTLIST, CHAIN)
+# Graphs without an operator of ours.
+NOT_OURS = (SHORTLIST, CHAIN)
 
 
 class Native(OnnxRuntime):
@@ -70,26 +65,19 @@ class Native(OnnxRuntime):
 
     Args:
         kernels: How linear layers and embeddings are stored and multiplied.
-        scorer_kernels: The same for graphs of onnxruntime's larger operators, such as the scorer.
         has_shortlist: Whether logits are those of a shortlist's ids.
     """
 
     kernels: NativeKernels
     listing = "in place"
 
-    def __init__(
-        self, kernels: NativeKernels, scorer_kernels: Kernels, *, has_shortlist: bool = False
-    ) -> None:
-        super().__init__(kernels, has_shortlist=has_shortlist)
-        self._scorer = OnnxRuntime(scorer_kernels, has_shortlist=has_shortlist)
-
     def graph(self, name: str, model: AnyModel, opset: int) -> onnx.ModelProto:
         """Emits a graph; see `Target.graph`."""
-        is_ours = name not in NOT_OURS
-        graph = (
-            super().graph(name, model, opset) if is_ours else self._scorer.graph(name, model, opset)
-        )
-        graph = several_steps(graph)
+        emit = super().graph
+        if self.has_shortlist and name in (SHORTLIST, "prefill", "scorer"):
+            # Given ids are scored among those on a list that a batch shares.
+            emit = OnnxRuntime(self.kernels, has_shortlist=True).graph
+        graph = several_steps(emit(name, model, opset))
         record_version(graph)
         return graph
 
@@ -117,14 +105,12 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if not _is_ours(attention):
+            if not is_ours(attention):
                 return sequence_attention(graph, attention, parts.ids, mask, rows, relative)
-            projection, config = own_projection(attention), attention.config
-            heads = {"heads": config.num_heads}
-            if is_grouped(attention):
-                heads["shared"] = config.num_key_value_heads
-            bare = Between(graph, "SequenceAttention", (mask,), (), projection.units, heads)
-            attend = _attend(bare, attention, relative)
+            projection = own_projection(attention)
+            flags = heads_of(attention)
+            bare = Between(graph, "SequenceAttention", (mask,), (), projection.units, flags)
+            attend = attending(bare, attention, relative)
             if rows is not None and not reads_tokens:
                 attend = rows.among_all(attend)
             between = turned(graph, attention, places, attend)
@@ -156,21 +142,21 @@ class Native(OnnxRuntime):
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
-            if not _is_ours(attention):
+            if not is_ours(attention):
                 return cached_attention(graph, attention, number, parts.ids, beams, relative)
             # Without beams their place stays empty if something stands behind it.
             table = beams[1:] if beams or relative is None else (None,)
             operands = (*named("cache", number), "step", *table)
             bare = Between(graph, "SelfAttention", operands, named("new_cache", number))
-            attend = _attend(bare, attention, relative)
+            attend = attending(bare, attention, relative)
             between = turned(graph, attention, lambda: "step", attend)
             return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
 
         def source(attention: Any, number: int) -> Parts:
-            if not _is_ours(attention):
+            if not is_ours(attention):
                 return cross_attention(graph, attention, number, beams)
             operands = (*named("cross", number), "source_mask")
-            between = _attend(Between(graph, "CrossAttention", operands), attention, None)
+            between = attending(Between(graph, "CrossAttention", operands), attention, None)
             return Parts(query_projection(attention), between, Linear.of(attention.output_linear))
 
         def recurrence(layer: Any, number: int) -> Parts:
@@ -184,6 +170,37 @@ class Native(OnnxRuntime):
             "recurrence": recurrence,
         }
         return self.run(graph, parts.stack, states, attend)
+
+    def attend_texts(self, graph: GraphBuilder, parts: DecoderParts) -> EmitAttention:
+        """Returns what emits attention within given texts; see `OnnxRuntime.attend_texts`."""
+        theirs = super().attend_texts(graph, parts)
+
+        def own(attention: Any, number: int) -> Parts:
+            if not is_ours(attention):
+                return theirs(attention, number)
+            relative = parts.stack.relative_of(number)
+            return text_attention(graph, attention, parts.ids, relative)
+
+        return own
+
+    def attend_prompts(
+        self, graph: GraphBuilder, parts: DecoderParts, *, may_group: bool
+    ) -> EmitAttention:
+        """Returns what emits attention within prompts; see `OnnxRuntime.attend_prompts`."""
+        theirs = super().attend_prompts(graph, parts, may_group=may_group)
+
+        def own(attention: Any, number: int) -> Parts:
+            if not is_ours(attention):
+                return theirs(attention, number)
+            relative = parts.stack.relative_of(number)
+            return prompt_attention(graph, attention, number, parts.ids, relative)
+
+        return own
+
+    def embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
+        """Embeds whole sequences; see `OnnxRuntime.embed_given`."""
+        places = places_of_texts(graph, parts.ids, "", None, only_tokens=False)
+        return self._embed(graph, parts.embeddings, graph.reshape(parts.ids, -1), places)
 
     def append_ones(self, graph: GraphBuilder, states: str, count: int) -> str:
         """Returns rows of states with ones behind each; see `Pieces.append_ones`."""
@@ -317,22 +334,7 @@ class Native(OnnxRuntime):
 
 def _reads_tokens(parts: EncoderParts) -> bool:
     """Whether an encoder's rows may be tokens without padding, which our operators can read."""
-    return all(_is_ours(block.attention) for block in parts.stack.blocks)
-
-
-def _attend(
-    between: Between, attention: Any, relative: RelativeBias | None
-) -> Callable[[str], str]:
-    """Returns an operator with what changes the scores of a layer."""
-    config, operands = attention.config, between.operands
-    given = {"window": config.window, "soft_cap": config.soft_cap}
-    flags = {name: value for name, value in given.items() if value is not None}
-    if relative is not None:
-        operands = (*operands, biases_of_distances(relative))
-    found = replace(between, operands=operands, flags={**between.flags, **flags})
-    # The operator of the whole sub-layer has neither groups nor other changes.
-    is_plain = relative is None and config.soft_cap is None and not is_grouped(attention)
-    return found if is_plain else found.__call__
+    return all(is_ours(block.attention) for block in parts.stack.blocks)
 
 
 def _normalized(graph: GraphBuilder, states: str, norm: Any) -> str:
@@ -369,8 +371,3 @@ def _norm(norm: Any) -> tuple[str, list[np.ndarray], float]:
     if isinstance(norm, RMSNorm):
         return "RmsNorm", [gamma], epsilon
     return "Norm", [gamma, weight_array(norm.beta)], epsilon
-
-
-def _is_ours(attention: Any) -> bool:
-    """Whether our operators can compute a layer; otherwise onnxruntime's are used."""
-    return not any(not_held(attention.config, [HOLDS]))

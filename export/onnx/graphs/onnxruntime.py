@@ -140,14 +140,12 @@ class OnnxRuntime(Pieces):
         Padding must stand on the right.
         """
         parts, weights = decoder_parts(model), list[str]()
-        # Padding comes after all real tokens, which look back only: it needs no mask.
-        given = {"ids": parts.ids, "mask": None}
         attend: dict[str, EmitAttention] = {
-            "own": partial(own_attention, graph, stack=parts.stack, given=given),
+            "own": self.attend_texts(graph, parts),
             "source": partial(visible_attention, graph, weights=weights),
             "recurrence": partial(recurrent_sequence, graph, ids=parts.ids),
         }
-        states = self._embed_given(graph, parts)
+        states = self.embed_given(graph, parts)
         states = self.run(graph, parts.stack, states, attend)
         graph.output("log_probabilities", self._label_scores(graph, parts, states))
         if weights:
@@ -161,19 +159,12 @@ class OnnxRuntime(Pieces):
         as well.
         """
         parts, is_scored = decoder_parts(model), isinstance(model, Transformer)
-
-        def own(attention: Any, number: int) -> Parts:
-            may_group = number < len(parts.stack.blocks) - 1 and not is_scored
-            flags: dict[str, Any] = {"may_group": may_group}
-            flags["relative"] = parts.stack.relative_of(number)
-            return prefill_attention(graph, attention, number, parts.ids, **flags)
-
         shape = partial(graph.extended_shape, parts.ids)
         source = partial(source_attention, graph, shape=shape)
-        states = self._embed_given(graph, parts)
+        states = self.embed_given(graph, parts)
         recurrence = partial(recurrent_sequence, graph, ids=parts.ids, fills_cache=True)
         attend: dict[str, EmitAttention] = {
-            "own": own,
+            "own": self.attend_prompts(graph, parts, may_group=not is_scored),
             "source": source,
             "recurrence": recurrence,
         }
@@ -219,8 +210,27 @@ class OnnxRuntime(Pieces):
         places = self.largest(graph, logits, width)
         return logits, places, places if width else self.next_ids_at(graph, places)
 
-    def _embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
-        """Embeds whole sequences without padding on the left."""
+    def attend_texts(self, graph: GraphBuilder, parts: DecoderParts) -> EmitAttention:
+        """Returns what emits attention within given texts, each place to those before it."""
+        # Padding comes after all real tokens, which look back only: it needs no mask.
+        given = {"ids": parts.ids, "mask": None}
+        return partial(own_attention, graph, stack=parts.stack, given=given)
+
+    def attend_prompts(
+        self, graph: GraphBuilder, parts: DecoderParts, *, may_group: bool
+    ) -> EmitAttention:
+        """Returns what emits attention within prompts and fills caches; see `prefill_attention`."""
+
+        def own(attention: Any, number: int) -> Parts:
+            is_last = number == len(parts.stack.blocks) - 1
+            flags: dict[str, Any] = {"may_group": may_group and not is_last}
+            flags["relative"] = parts.stack.relative_of(number)
+            return prefill_attention(graph, attention, number, parts.ids, **flags)
+
+        return own
+
+    def embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
+        """Embeds whole sequences without padding on the left, a row for each place."""
         stack, ids = parts.stack, parts.ids
         return embed_sequences(graph, self.kernels, parts.embeddings, ids, first_bias(stack))
 

@@ -20,7 +20,7 @@ from keras_transformer.export.onnx.quantize.bfloat16 import NativeBfloat16
 from keras_transformer.export.onnx.quantize.float16 import to_float16
 from keras_transformer.export.onnx.quantize.int4 import Int4, Int4Matrices
 from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
-from keras_transformer.export.onnx.quantize.kernels import Float32, NativeKernels
+from keras_transformer.export.onnx.quantize.kernels import Float32
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 from keras_transformer.export.onnx.quantize.native_int4 import NativeInt4, SharedInt4
 from keras_transformer.export.onnx.quantize.native_linear import PackedLinear
@@ -30,8 +30,6 @@ from keras_transformer.export.onnx.settings import Int4Form
 # that are plainly wrong: the cost of quantization is measured as translation quality.
 _TOLERANCES = {"float32": 1e-4, "float16": 0.2, "int4": 8.0}
 _QUANTIZED_TOLERANCE = 1.0
-# The precisions of the target "native" in which the products of all graphs are ours.
-ALL_OURS = ("bfloat16", "int8", "int4")
 # Values that are summed or compared, and small, so they stay float32.
 _ALWAYS_FLOAT32 = (
     "logits",
@@ -120,24 +118,19 @@ def target_in(
         return Float16(**listed) if precision == "float16" else Portable(**listed)
     if precision == "float32":
         if name == "native":
-            return Native(NativeFloat32(), Float32(), **listed)
+            return Native(NativeFloat32(), **listed)
         return OnnxRuntime(Float32(), **listed)
     if precision == "bfloat16":
-        return _all_ours(NativeBfloat16(**listed), **listed)
+        return Native(NativeBfloat16(**listed), **listed)
     if precision == "int4":
         matrices = int4 or Int4Matrices(Int4Form())
         if name == "native":
-            return _all_ours(NativeInt4(matrices, **listed), **listed)
+            return Native(NativeInt4(matrices, **listed), **listed)
         return OnnxRuntime((SharedInt4 if shares_weights else Int4)(matrices), **listed)
     flags = {"batch_dependent": precision == "int8_batch_dependent"}
     if name == "native":
-        return _all_ours(NativeInt8(**flags), **listed)
+        return Native(NativeInt8(**flags), **listed)
     return OnnxRuntime(SharedInt8(**flags) if shares_weights else Int8(**flags), **listed)
-
-
-def _all_ours(kernels: NativeKernels, *, has_shortlist: bool) -> Native:
-    """Returns the target "native" whose products are ours in all graphs."""
-    return Native(kernels, kernels, has_shortlist=has_shortlist)
 
 
 def in_precision_spec(spec: GraphTensor, precision: str) -> GraphTensor:

@@ -13,8 +13,9 @@ template <typename... Kernels>
 struct List {};
 
 using Kernels =
-    List<SelfAttention, CrossAttention, SequenceAttention, SplitHeads, TokenPositions,
-         AddNormOperator<Norm>, AddNormOperator<RmsNorm>, AddSinusoid, BestToken, BestContinuations,
+    List<SelfAttention, CrossAttention, SequenceAttention, FillCache, PromptAttention, SplitHeads,
+         TokenPositions, AddNormOperator<Norm>, AddNormOperator<RmsNorm>, AddSinusoid, BestToken,
+         BestContinuations,
          BestContinuationsOfStates, BestContinuationsOfFloats, LargestPlace, ListedLogits,
          ListedByteLogits, LookUp, BytesLinear, SelfAttentionSubLayer, CrossAttentionSubLayer,
          FeedForwardSubLayer, QuantizeRows, ScaleSums, PackTokens, SequenceAttentionSubLayer,

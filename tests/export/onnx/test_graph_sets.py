@@ -12,9 +12,9 @@ from keras_transformer.export.onnx.graph_sets import graph_sets
 @pytest.mark.parametrize(
     ("precision", "has_shortlist", "once"),
     [
-        ("float32", False, {"scorer", "prefill"}),
-        ("float32", True, {"scorer", "prefill", "shortlist"}),
-        ("int8_batch_dependent", False, {"scorer", "prefill"}),
+        ("float32", False, set()),
+        ("float32", True, {"shortlist"}),
+        ("int8_batch_dependent", False, set()),
         ("int8", False, set()),
         ("int8", True, {"shortlist"}),
         ("int4", False, set()),

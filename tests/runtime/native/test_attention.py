@@ -314,6 +314,129 @@ def test_sequence_attention_changes_scores_by_places(
             np.testing.assert_allclose(row, expected, rtol=1e-4, atol=3e-5)
 
 
+class PromptCase:
+    """Packed projections of prompts, caches that hold some tokens before them, and biases."""
+
+    def __init__(
+        self, seed: int, rows: int, shared: int, group: int, width: int, before: int, length: int
+    ) -> None:
+        self.shared, self.width, self.before, self.length = shared, width, before, length
+        self.heads = shared * group
+        self.packed = draw(seed, rows * length, (group + 2) * shared * width)
+        capacity = before + length + seed % 3
+        self.caches = [draw(seed + n, rows, shared, capacity, width) for n in (1, 2)]
+        self.step = np.array([before], np.int32)
+
+    def filled(self) -> list[np.ndarray]:
+        """The caches with the prompts' keys and values."""
+        ends = np.array([self.heads, self.heads + self.shared]) * self.width
+        _, *new = np.split(self.packed, ends, axis=1)
+        filled = [cache.copy() for cache in self.caches]
+        for cache, values in zip(filled, new, strict=True):
+            apart = values.reshape(len(cache), self.length, self.shared, self.width)
+            cache[:, :, self.before : self.before + self.length] = apart.swapaxes(1, 2)
+        return filled
+
+    def expected(self, window: int, cap: float, biases: np.ndarray | None) -> np.ndarray:
+        keys, values = self.filled()
+        queries = self.packed[:, : self.heads * self.width]
+        queries = queries.reshape(len(keys), self.length, self.heads, self.width)
+        found = np.zeros(queries.shape)
+        for row, number, head in np.ndindex(*found.shape[:3]):
+            place = self.before + number
+            first = max(0, place - window + 1) if window else 0
+            seen = row, head // (self.heads // self.shared), slice(first, place + 1)
+            ahead = np.arange(first, place + 1) - place
+            more = 0 if biases is None else of_distances(biases, head, ahead)
+            found[row, number, head] = attend(
+                queries[row, number, head], keys[seen], values[seen], cap, more
+            )
+        return found.reshape(len(self.packed), -1)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.integers(1, 3),
+    shared=st.integers(1, 3),
+    group=st.integers(1, 3),
+    width=WIDTHS,
+    before=st.integers(0, 40),
+    length=st.integers(1, 40),
+    window=st.sampled_from([0, 1, 5, 30]),
+    cap=st.sampled_from([0.0, 3.0]),
+    most=st.sampled_from([0, 9]),
+)
+@example(
+    seed=0, rows=3, shared=2, group=3, width=64, before=9, length=150, window=40, cap=0.0, most=50
+)  # More than one thread's work.
+def test_a_prompt_fills_caches_and_sees_what_is_before_it(
+    run: Run, window: int, cap: float, most: int, **sizes: int
+) -> None:
+    case = PromptCase(**sizes)
+    given = [case.packed, *case.caches, case.step]
+    filled = run("FillCache", given, outputs=2)
+    for found, expected in zip(filled, case.filled(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    biases = draw(sizes["seed"] + 3, case.heads, 2 * most + 1) if most else None
+    inputs = [case.packed, *filled, case.step, *([] if biases is None else [biases])]
+    flags = {"window": window, "soft_cap": cap, "stored": [4] if most else ()}
+    [found] = run("PromptAttention", inputs, **flags)
+    expected = case.expected(window, cap, biases)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=3e-5)
+
+
+def test_a_prompt_without_a_first_place_begins_the_caches(run: Run) -> None:
+    case = PromptCase(seed=0, rows=2, shared=2, group=2, width=8, before=0, length=5)
+    filled = run("FillCache", [case.packed, *case.caches], outputs=2)
+    np.testing.assert_array_equal(filled[1], case.filled()[1])
+    [found] = run("PromptAttention", [case.packed, *filled])
+    np.testing.assert_allclose(found, case.expected(0, 0, None), rtol=1e-4, atol=3e-5)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    group=st.integers(1, 3),
+    width=WIDTHS,
+    length=st.integers(1, 60),
+    window=st.sampled_from([0, 4, 20]),
+)
+def test_texts_that_look_back_are_prompts(
+    run: Run, seed: int, group: int, width: int, length: int, window: int
+) -> None:
+    case = PromptCase(seed, 2, 2, group, width, 0, length)
+    flags = {"heads": case.heads, "shared": 2, "window": window}
+    mask = np.ones((2, length), np.int32)
+    [found] = run("SequenceAttention", [case.packed, mask], looks_back=1, **flags)
+    expected = case.expected(window, 0, None)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=3e-5)
+
+
+def test_no_prompts_are_filled_in_nowhere(run: Run) -> None:
+    caches = [np.zeros((0, 2, 5, 8), np.float32)] * 2
+    given = [np.zeros((0, 48), np.float32), *caches, np.array([1], np.int32)]
+    assert [one.shape for one in run("FillCache", given, outputs=2)] == [(0, 2, 5, 8)] * 2
+    assert run("PromptAttention", given)[0].shape == (0, 16)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "step", "message"),
+    [
+        (7, 48, 0, r"packed must have the shape \(6, 48, \), got \(7, 48, \)"),
+        (6, 47, 0, "packed must hold a multiple of 2 heads of queries, and 2 each"),
+        (6, 48, 3, "3 tokens from place 3 on do not fit into a cache of 5"),
+        (6, 48, -1, "3 tokens from place -1 on do not fit"),
+        (6, 48, 2**31 - 1, "do not fit into a cache of 5"),
+    ],
+)
+@pytest.mark.parametrize("name", ["FillCache", "PromptAttention"])
+def test_prompts_that_do_not_fit_are_refused(
+    run: Run, name: str, rows: int, columns: int, step: int, message: str
+) -> None:
+    given = [draw(0, rows, columns), draw(1, 2, 2, 5, 8), draw(2, 2, 2, 5, 8)]
+    with pytest.raises(Exception, match=message):
+        run(name, [*given, np.array([step], np.int32)], outputs=1 + (name == "FillCache"))
+
+
 @given(seed=st.integers(0, 2**31), width=WIDTHS, length=st.integers(1, 30), more=st.integers(1, 20))
 def test_padding_changes_no_bit_of_sequence_attention(
     run: Run, seed: int, width: int, length: int, more: int

@@ -96,7 +96,7 @@ class NormHeadsOperator {
 
 // packed (rows, (heads + 2·shared)·width), mask (batch, length), biases → (rows, heads·width); there is a
 // row for each place, or one for each token. `shared` is `heads` if it is not given; biases, `window` and
-// `soft_cap` are as in `SelfAttention`.
+// `soft_cap` are as in `SelfAttention`. If it `looks_back`, keys after a query are hidden from it.
 class SequenceAttention {
  public:
   static constexpr const char* kName = "SequenceAttention";
@@ -108,8 +108,55 @@ class SequenceAttention {
 
  private:
   int64_t heads_, shared_, window_;
+  bool looks_back_;
   Scores scores_;
 };
+
+// Prompts of one length behind what caches hold: packed (rows·length, (heads + 2·shared)·width), cached
+// keys and values (rows, shared, capacity, width), and the first place (1), 0 if it is left out.
+struct Prompt {
+  int64_t rows, length, heads, shared, capacity, width, first;
+
+  // Reads the sizes of packed, the first input, of the caches from `place` on, and of what follows them.
+  static Prompt read(Context& context, size_t place);
+};
+
+// A prompt → the caches with its keys and values.
+struct FillCache {
+  static constexpr const char* kName = "FillCache";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat, ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3;
+  explicit FillCache(const Node&) {}
+  void compute(Context& context) const;
+};
+template <>
+inline constexpr bool kUpdatesInPlace<FillCache> = true;
+
+// A prompt with filled caches, and biases → (rows·length, heads·width): each place sees those before it
+// and itself; biases, `window` and `soft_cap` are as in `SelfAttention`.
+class PromptAttention {
+ public:
+  static constexpr const char* kName = "PromptAttention";
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kFloat, ort::kFloat, ort::kInt32,
+                                                 ort::kFloat};
+  static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
+  static constexpr size_t kRequiredInputs = 3, kBiases = 4;
+  explicit PromptAttention(const Node& node)
+      : window_(node.attribute<int64_t>("window", 0)), scores_(node, kBiases) {}
+  void compute(Context& context) const;
+
+ private:
+  int64_t window_;
+  Scores scores_;
+};
+
+// Returns an output that holds the input's cache: the same memory if the caller has bound it so.
+float* cache_of(Context& context, size_t input, size_t output, const Shape& shape);
+
+// Several heads of queries may share one of keys and values (Ainslie et al. 2023): what of the packed
+// columns is neither is queries.
+int64_t heads_of(int64_t columns, int64_t shared, int64_t width);
 
 // projected (rows, parts·heads·width), mask (batch, length) → of each part (batch, heads, length,
 // width); there is a row for each place, or one for each token, and padding then is 0.

@@ -61,14 +61,6 @@ KT_INLINE void attend_rows(const Step& s, int64_t first, int64_t count, const fl
   }
 }
 
-// Returns an output that holds the input's cache: the same memory if the caller has bound it so.
-float* cache_of(Context& context, size_t input, size_t output, const Shape& shape) {
-  const float* old = context.input<float>(input);
-  float* cache = context.output<float>(output, {shape[0], shape[1], shape[2], shape[3]});
-  if (cache != old) std::copy_n(old, shape[0] * shape[1] * shape[2] * shape[3], cache);
-  return cache;
-}
-
 // Reads caches, step and beams, which are consecutive inputs, and makes the caches' outputs. There are
 // as many heads of queries as of keys. A `window` of 0 sees all places.
 Step read_step(Context& context, size_t place, size_t output, int64_t window) {
@@ -91,24 +83,29 @@ Step read_step(Context& context, size_t place, size_t output, int64_t window) {
   return step;
 }
 
-// Several heads of queries may share one of keys and values (Ainslie et al. 2023): what of the packed
-// columns is neither is queries.
-int64_t heads_of(int64_t columns, const Step& step) {
-  const int64_t heads = columns / step.width - 2 * step.shared;
-  if (columns % step.width || heads < step.shared || heads % step.shared) {
+}  // namespace
+
+float* cache_of(Context& context, size_t input, size_t output, const Shape& shape) {
+  const float* old = context.input<float>(input);
+  float* cache = context.output<float>(output, {shape[0], shape[1], shape[2], shape[3]});
+  if (cache != old) std::copy_n(old, shape[0] * shape[1] * shape[2] * shape[3], cache);
+  return cache;
+}
+
+int64_t heads_of(int64_t columns, int64_t shared, int64_t width) {
+  const int64_t heads = columns / width - 2 * shared;
+  if (columns % width || heads < shared || heads % shared) {
     throw std::invalid_argument(
-        "packed must hold a multiple of " + std::to_string(step.shared) + " heads of queries, and " +
-        std::to_string(step.shared) + " each of keys and values, of " + std::to_string(step.width) +
+        "packed must hold a multiple of " + std::to_string(shared) + " heads of queries, and " +
+        std::to_string(shared) + " each of keys and values, of " + std::to_string(width) +
         " numbers, got " + std::to_string(columns));
   }
   return heads;
 }
 
-}  // namespace
-
 void SelfAttention::compute(Context& context) const {
   Step step = read_step(context, 1, 1, window_);
-  step.heads = heads_of(context.shape(0, "packed", 2)[1], step);
+  step.heads = heads_of(context.shape(0, "packed", 2)[1], step.shared, step.width);
   step.scores = scores_;
   scores_.check(context, kBiases, step.heads);
   const int64_t columns = step.packed_width(), model = step.model_width();

@@ -1,4 +1,4 @@
-// Self-attention within whole sequences, for the encoder: two products and the softmax between them.
+// Self-attention within whole sequences, for encoders and prompts: two products and the softmax between them.
 // A head's keys and values are copied into panels first, in which a product reads one vector after
 // the other, and several queries read each.
 #include <algorithm>
@@ -13,12 +13,35 @@
 namespace keras_transformer {
 namespace {
 
+// Which keys a query sees, and what becomes of their scores.
+struct Sight {
+  int64_t window;  // keys so many places away or more are hidden from a query; 0 for none
+  bool looks_back;  // keys after the query are hidden, too
+  Scores scores;
+};
+
 struct Sequences {
   const float* packed;  // (rows, (heads + 2 · shared) · width): queries, keys and values
   int64_t heads, shared, width;
-  int64_t window;  // keys so many places away or more are hidden from a query; 0 for none
-  float* output;   // (rows, heads · width)
-  Scores scores;
+  float* output;  // (rows, heads · width)
+  Sight sight;
+
+  int64_t stride() const { return (heads + 2 * shared) * width; }
+  int64_t key_head(int64_t head) const { return head / (heads / shared); }
+};
+
+// What one head reads and writes of a text whose queries are its last places.
+struct Text {
+  const float* queries;  // (length, width), `stride` from one to the next
+  int64_t stride, length;
+  const float *keys, *values;  // (count, width), `key_stride` from one to the next
+  int64_t key_stride, count;
+  float* output;  // (length, width), `across` from one to the next
+  int64_t across;
+  const int32_t* mask;    // (count), nonzero for tokens; null if all are
+  const int32_t* places;  // (count) of the tokens; null if they are 0, 1, …
+
+  int64_t before() const { return count - length; }
 };
 
 constexpr int64_t kMostLanes = kLanesOf<Wide>;
@@ -76,116 +99,126 @@ KT_INLINE void multiply(const float* factors, int64_t across, const Panels& matr
   }
 }
 
-// One head of one sequence.
+// One head of one text.
 struct Head {
-  const float* queries;  // (length, width), `stride` from one to the next
-  Panels keys, values;   // (width, room), transposed, and (length, width)
-  const float* hidden;   // (room): mask, added to scores
-  float* scores;         // (kMostQueries, room)
-  int64_t stride;
-  float* output;         // (length, width), `across` from one to the next
-  int64_t across;
-  int64_t window;         // 0 for none
-  const int32_t* places;  // (length) of the tokens; null if they are 0, 1, …
+  const Text& text;
+  const Sight& sight;
   int64_t number;
-  const Scores& rule;
+  Panels keys, values;  // (width, room), transposed, and (count, width)
+  const float* hidden;  // (room): mask, added to scores
+  float* scores;        // (kMostQueries, room)
 };
 
-// Hides the scores of the keys from `first` on that are outside the window of a query.
+// Hides the scores of the keys from `first` on that are outside the window of the query at a place.
 inline void hide_far(const Head& h, int64_t query, int64_t first, int64_t count, float* scores) {
-  const auto place = [&](int64_t t) { return h.places == nullptr ? t : h.places[t]; };
+  const int32_t* places = h.text.places;
+  const auto place = [&](int64_t t) { return places == nullptr ? t : places[t]; };
   const int64_t here = place(query);
   for (int64_t t = 0; t < count; ++t) {
-    if (std::abs(place(first + t) - here) >= h.window) scores[t] = kMasked;
+    if (std::abs(place(first + t) - here) >= h.sight.window) scores[t] = kMasked;
   }
 }
 
-// Makes scores of a query's products with the keys from `first` on.
+// Makes scores of the products of the query at a place with the keys from `first` on.
 template <typename Vector>
 KT_INLINE void change(const Head& h, int64_t query, int64_t first, int64_t count, float* scores) {
-  if (h.rule.has_cap()) {
-    h.rule.bound<Vector>(scores, count);
+  const Scores& rule = h.sight.scores;
+  if (rule.has_cap()) {
+    rule.bound<Vector>(scores, count);
     for (int64_t t = 0; t < count; ++t) scores[t] += h.hidden[first + t];
   }
-  if (h.places == nullptr) {
-    h.rule.add_biases(h.number, first - query, count, scores);
+  if (const int32_t* places = h.text.places) {
+    rule.add_biases(h.number, places[query], places + first, count, scores);
   } else {
-    h.rule.add_biases(h.number, h.places[query], h.places + first, count, scores);
+    rule.add_biases(h.number, first - query, count, scores);
   }
-  if (h.window > 0) hide_far(h, query, first, count, scores);
+  if (h.sight.window > 0) hide_far(h, query, first, count, scores);
+  if (!h.sight.looks_back) return;
+  for (int64_t t = query + 1 - first; t < count; ++t) scores[t] = kMasked;
 }
 
 template <typename Vector, int kCount>
-KT_INLINE void attend_some(const Head& h, int64_t query) {
+KT_INLINE void attend_some(const Head& h, int64_t number) {
   constexpr int64_t kStep = kLanesOf<Vector>;
-  int64_t first = 0, last = h.values.rows;
-  if (h.window > 0) {
-    first = std::max<int64_t>(0, query - h.window + 1) / kStep * kStep;
-    last = std::min(last, query + kCount - 1 + h.window);
+  const Text& text = h.text;
+  const int64_t query = text.before() + number;
+  int64_t first = 0, last = text.count;
+  if (h.sight.window > 0) {
+    first = std::max<int64_t>(0, query - h.sight.window + 1) / kStep * kStep;
+    last = std::min(last, query + kCount - 1 + h.sight.window);
   }
+  if (h.sight.looks_back) last = std::min(last, query + kCount);
   const int64_t count = last - first, room = rounded_up(count, kStep);
   const Panels keys{h.keys.data + first * h.keys.all_rows, h.keys.rows, room, h.keys.all_rows};
   const Panels values{h.values.data + first * kStep, count, h.values.columns, h.values.all_rows};
   // A cap bounds the products alone.
-  const float* start = h.rule.has_cap() ? nullptr : h.hidden + first;
-  multiply<Vector, kCount>(h.queries + query * h.stride, h.stride, keys, start, h.scores, room);
+  const float* start = h.sight.scores.has_cap() ? nullptr : h.hidden + first;
+  multiply<Vector, kCount>(text.queries + number * text.stride, text.stride, keys, start, h.scores,
+                           room);
   for (int q = 0; q < kCount; ++q) {
     float* scores = h.scores + q * room;
     change<Vector>(h, query + q, first, count, scores);
     softmax<Vector>(scores, count);
   }
-  multiply<Vector, kCount>(h.scores, room, values, nullptr, h.output + query * h.across, h.across);
+  multiply<Vector, kCount>(h.scores, room, values, nullptr, text.output + number * text.across,
+                           text.across);
 }
 
-// `first` is the row of the sentence that `packed` and `output` begin with.
 template <typename Vector, int kQueries>
-KT_INLINE void attend_head(const Sequences& s, const Sentence& sentence, int64_t first,
-                           int64_t head, float* hidden) {
+KT_INLINE void attend_head(const Text& text, const Sight& sight, int64_t head, int64_t width,
+                           float* hidden) {
   constexpr int64_t kStep = kLanesOf<Vector>;
-  const int64_t model = s.heads * s.width, of_keys = s.shared * s.width;
-  const int64_t stride = model + 2 * of_keys, length = sentence.rows;
-  const int64_t start = sentence.start - first, there = head * s.width;
-  const int64_t room = rounded_up(length, kStep), width = rounded_up(s.width, kStep);
-  const float* rows = s.packed + start * stride;
-  const float* first_key = rows + model + head / (s.heads / s.shared) * s.width;
-  float *keys = hidden + room, *values = keys + room * s.width, *scores = values + width * length;
+  const int64_t count = text.count, room = rounded_up(count, kStep);
+  float *keys = hidden + room, *values = keys + room * width;
+  float* scores = values + rounded_up(width, kStep) * count;
   for (int64_t t = 0; t < room; ++t) {
-    const bool is_token = t < length && (sentence.mask == nullptr || sentence.mask[t]);
+    const bool is_token = t < count && (text.mask == nullptr || text.mask[t]);
     hidden[t] = is_token ? 0.0f : kMasked;
-    const float* key = first_key + t * stride;
-    float* to = keys + t / kStep * kStep * s.width + t % kStep;
-    for (int64_t i = 0; i < s.width; ++i) to[i * kStep] = t < length ? key[i] : 0.0f;
+    const float* key = text.keys + t * text.key_stride;
+    float* to = keys + t / kStep * kStep * width + t % kStep;
+    for (int64_t i = 0; i < width; ++i) to[i * kStep] = t < count ? key[i] : 0.0f;
   }
-  for (int64_t t = 0; t < length; ++t) {
-    const float* value = first_key + t * stride + of_keys;
+  for (int64_t t = 0; t < count; ++t) {
+    const float* value = text.values + t * text.key_stride;
     for (int64_t i = 0; i < width; i += kStep) {
-      float* to = values + i * length + t * kStep;
-      const int64_t count = std::min(kStep, s.width - i);
-      if (count == kStep) {
+      float* to = values + i * count + t * kStep;
+      const int64_t some = std::min(kStep, width - i);
+      if (some == kStep) {
         store(to, load<Vector>(value + i));
       } else {
-        std::fill(std::copy(value + i, value + i + count, to), to + kStep, 0.0f);
+        std::fill(std::copy(value + i, value + i + some, to), to + kStep, 0.0f);
       }
     }
   }
-  const Head h{rows + there, {keys, s.width, room, s.width}, {values, length, s.width, length}, hidden,
-               scores, stride, s.output + start * model + there, model, s.window,
-               sentence.places.empty() ? nullptr : sentence.places.data(), head, s.scores};
+  const Head h{text, sight, head, {keys, width, room, width}, {values, count, width, count}, hidden,
+               scores};
   int64_t query = 0;
-  for (; query + kQueries <= length; query += kQueries) attend_some<Vector, kQueries>(h, query);
-  for (; query + 4 <= length; query += 4) attend_some<Vector, 4>(h, query);
-  for (; query < length; ++query) attend_some<Vector, 1>(h, query);
+  for (; query + kQueries <= text.length; query += kQueries) attend_some<Vector, kQueries>(h, query);
+  for (; query + 4 <= text.length; query += 4) attend_some<Vector, 4>(h, query);
+  for (; query < text.length; ++query) attend_some<Vector, 1>(h, query);
 }
 
 // The tiles of sums fill the registers.
-void attend_head(const Sequences& s, const Sentence& sentence, int64_t first, int64_t head,
-                 float* room) {
+void attend_head(const Text& text, const Sight& sight, int64_t head, int64_t width, float* room) {
   static const bool is_wide = has_wide_registers();
   if (is_wide) {
-    fastest<attend_head<Wide, kMostQueries>>(s, sentence, first, head, room);
+    fastest<attend_head<Wide, kMostQueries>>(text, sight, head, width, room);
   } else {
-    fastest<attend_head<Floats, 4>>(s, sentence, first, head, room);
+    fastest<attend_head<Floats, 4>>(text, sight, head, width, room);
   }
+}
+
+// Of a sentence; `first` is its row that `packed` and `output` begin with.
+void attend_head(const Sequences& s, const Sentence& sentence, int64_t first, int64_t head,
+                 float* room) {
+  const int64_t model = s.heads * s.width, start = sentence.start - first;
+  const float* rows = s.packed + start * s.stride();
+  const float* keys = rows + model + s.key_head(head) * s.width;
+  const Text text{rows + head * s.width, s.stride(), sentence.rows,
+                  keys, keys + s.shared * s.width, s.stride(), sentence.rows,
+                  s.output + start * model + head * s.width, model,
+                  sentence.mask, sentence.places.empty() ? nullptr : sentence.places.data()};
+  attend_head(text, s.sight, head, s.width, room);
 }
 
 // Room for a head of a sentence, one for each thread.
@@ -198,11 +231,13 @@ float* room_for_head(int64_t length, int64_t width) {
 }
 
 // Nanoseconds that a head of a sentence takes.
-double cost_of_head(double length, int64_t width) { return length * length * (1 + width * 0.05); }
+double cost_of_head(double queries, double keys, int64_t width) {
+  return queries * keys * (1 + width * 0.05);
+}
 
 // All heads of all sentences, on all of onnxruntime's threads.
 void attend_all(Context& context, const Sequences& s, const Sentences& sentences) {
-  const double each = cost_of_head(sentences.length, s.width);
+  const double each = cost_of_head(sentences.length, sentences.length, s.width);
   context.parallel_for(sentences.count() * s.heads, each, [&](int64_t first, int64_t last) {
     float* room = room_for_head(sentences.length, s.width);
     for (int64_t part = first; part < last; ++part) {
@@ -234,6 +269,7 @@ SequenceAttention::SequenceAttention(const Node& node)
     : heads_(node.count("heads")),
       shared_(check_positive("shared", node.attribute<int64_t>("shared", heads_))),
       window_(node.attribute<int64_t>("window", 0)),
+      looks_back_(node.attribute<int64_t>("looks_back", 0) != 0),
       scores_(node, kBiases) {
   if (heads_ % shared_) {
     throw std::invalid_argument("heads must be a multiple of " + std::to_string(shared_) +
@@ -248,8 +284,32 @@ void SequenceAttention::compute(Context& context) const {
   check_heads(heads_, width);
   scores_.check(context, kBiases, heads_);
   const Sentences sentences = read_sentences(context, 1, rows);
-  attend_all(context, {context.input<float>(0), heads_, shared_, width, window_,
-                       context.output<float>(0, {rows, heads_ * width}), scores_}, sentences);
+  attend_all(context, {context.input<float>(0), heads_, shared_, width,
+                       context.output<float>(0, {rows, heads_ * width}),
+                       {window_, looks_back_, scores_}}, sentences);
+}
+
+void PromptAttention::compute(Context& context) const {
+  const Prompt prompt = Prompt::read(context, 1);
+  const int64_t width = prompt.width, capacity = prompt.capacity, length = prompt.length;
+  const Sequences s{context.input<float>(0), prompt.heads, prompt.shared, width,
+                    context.output<float>(0, {prompt.rows * length, prompt.heads * width}),
+                    {window_, true, scores_}};
+  scores_.check(context, kBiases, prompt.heads);
+  const float *keys = context.input<float>(1), *values = context.input<float>(2);
+  const int64_t model = s.heads * width, count = prompt.first + length;
+  const double each = cost_of_head(length, count, width);
+  context.parallel_for(prompt.rows * s.heads, each, [&](int64_t first, int64_t last) {
+    float* room = room_for_head(count, width);
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t row = part / s.heads, head = part % s.heads, start = row * length;
+      const int64_t there = (row * s.shared + s.key_head(head)) * capacity * width;
+      const Text text{s.packed + start * s.stride() + head * width, s.stride(), length,
+                      keys + there, values + there, width, count,
+                      s.output + start * model + head * width, model, nullptr, nullptr};
+      attend_head(text, s.sight, head, width, room);
+    }
+  });
 }
 
 void SequenceAttentionSubLayer::compute(Context& context) const {
@@ -263,7 +323,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
   const std::vector<Group> groups = groups_of(sentences);
   if (groups.size() < 2) {
     return layer_.in_steps(context, rows, [&](const float* packed, float* output) {
-      attend_all(context, {packed, heads_, heads_, width, window_, output, {}}, sentences);
+      attend_all(context, {packed, heads_, heads_, width, output, {window_, false, {}}}, sentences);
       return output;
     });
   }
@@ -274,7 +334,7 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
     for (int64_t place = first; place < last; ++place) {
       const Group& g = groups[place];
       layer_.some(rows, g.row, g.rows, [&](int64_t, int64_t, const float* packed, float* output) {
-        const Sequences s{packed, heads_, heads_, width, window_, output, {}};
+        const Sequences s{packed, heads_, heads_, width, output, {window_, false, {}}};
         for (int64_t part = g.first * heads_; part < g.last * heads_; ++part) {
           attend_head(s, sentences.each[part / heads_], g.row, part % heads_, room);
         }

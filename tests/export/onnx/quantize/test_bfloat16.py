@@ -31,7 +31,7 @@ def rounded(values: np.ndarray) -> np.ndarray:
 def test_a_vocabulary_is_stored_once_for_lookups_and_logits(build: Any, open_graph: Any) -> None:
     matrix, x = draw(0, OUTPUTS, INPUTS), draw(1, 5, INPUTS)
     kernels = NativeBfloat16()
-    native = Native(kernels, kernels)
+    native = Native(kernels)
     ids = np.array([[0, OUTPUTS - 1, 16], [15, 3, 3]], np.int32)
 
     def emit(graph: GraphBuilder) -> dict[str, str]:

@@ -79,7 +79,7 @@ def test_a_vocabulary_is_stored_once_for_lookups_and_logits(
 
     def emit(graph: GraphBuilder) -> dict[str, str]:
         found = kernels.embedding(graph, matrix, "ids")
-        return {"found": found, "y": Native(kernels, kernels).logits(graph, "x", matrix)}
+        return {"found": found, "y": Native(kernels).logits(graph, "x", matrix)}
 
     model = build(emit, {**X, **IDS}, {**Y, "found": ("float32", ("batch", "length", INPUTS))})
     sizes = [len(one.raw_data) for one in model.graph.initializer]

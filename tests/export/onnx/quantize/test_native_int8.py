@@ -12,7 +12,7 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.native import Native
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
-from keras_transformer.export.onnx.quantize.int8 import Int8, NativeInt8
+from keras_transformer.export.onnx.quantize.int8 import NativeInt8
 from keras_transformer.export.onnx.quantize.kernels import Float32, Kernels
 
 INPUTS = 41
@@ -78,7 +78,7 @@ def test_layers_are_near_float32_and_exact_by_row(
 def test_the_best_token_is_that_of_all_logits(
     build: Any, open_graph: Any, x: np.ndarray, outputs: int
 ) -> None:
-    head, native = matrix(outputs, transposed=True), Native(NativeInt8(), Int8())
+    head, native = matrix(outputs, transposed=True), Native(NativeInt8())
     chosen = build(
         lambda graph: {"y": native.best_token(graph, "x", head)}, X, {"y": ("int32", ("rows",))}
     )
@@ -97,7 +97,7 @@ def test_the_best_token_is_that_of_all_logits(
 def test_continuations_are_ranked_while_they_are_computed(
     build: Any, open_graph: Any, x: np.ndarray, outputs: int
 ) -> None:
-    head, native = matrix(outputs, transposed=True), Native(NativeInt8(), Int8())
+    head, native = matrix(outputs, transposed=True), Native(NativeInt8())
     given = {
         "totals": ("float32", ("batch", "beams")),
         "num_candidates": ("int64", (1,)),
@@ -130,7 +130,7 @@ def test_continuations_are_ranked_while_they_are_computed(
 
 
 def test_a_small_head_is_a_product_with_bytes(build: Any, open_graph: Any, x: np.ndarray) -> None:
-    head, native = matrix(90, transposed=True), Native(NativeInt8(), Int8())
+    head, native = matrix(90, transposed=True), Native(NativeInt8())
     quantized = build(
         lambda graph: {"y": native.best_token(graph, "x", head)}, X, {"y": ("int32", ("rows",))}
     )
