@@ -162,6 +162,21 @@ def test_the_mean_is_that_of_merged_weights(classify, tmp_path: Path) -> None:
     assert np.abs(weights(model)[f"{layer}/kernel"] - other).max() > 1e-5
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_adapter_makes_the_finished_model_of_the_one_that_the_run_started_from(
+    classify, begun: Path, tmp_path: Path, count: int
+) -> None:
+    model = classify("run", average_checkpoints=count, final_model="average", max_steps=4)
+    other = build_model(model.config)
+    taken = weights(load_run(begun)[0])
+    for weight in other.weights:
+        if weight.path in taken and weight.shape == taken[weight.path].shape:
+            weight.assign(taken[weight.path])
+    other.load_lora_weights(tmp_path / "run" / "adapter.lora.npz")
+    for path, weight in weights(other.merge_lora()).items():
+        np.testing.assert_allclose(weights(model)[path], weight, atol=1e-6, err_msg=path)
+
+
 @pytest.mark.exhaustive
 def test_the_best_checkpoint_is_merged(classify, tmp_path: Path) -> None:
     model = classify("best", final_model="best", max_steps=2)
