@@ -203,15 +203,27 @@ class PromptContinuer:
             scored: Which of the others are named, and whether the prompt's tokens come first.
         """
         first, *rest = prompt.ids
-        spell = self._text_ids.spellings
+        # Where a text begins, as `Continuation` has it, no space stands before its first word.
+        begins = scored.with_prompt or not prompt.text[-1:].strip()
+        begins = begins and not self._text_ids.subwords.keeps_spaces
+
+        def spell(tokens: Iterable[int]) -> list[str]:
+            nonlocal begins
+            texts = self._text_ids.spellings(tokens)
+            if begins:
+                texts = [text.lstrip(" ") for text in texts]
+                begins = not texts[0]
+            return texts
+
         if scored.with_prompt:
-            if text := spell([first])[0]:
-                yield TokenScore(text, None)
+            if self._spelled(prompt) == len(prompt):
+                yield TokenScore(spell([first])[0], None)
             rest, ids, most = [], itertools.chain(rest, ids), most + len(rest)
-        begins = [first], [prompt.adapter]
-        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *begins):
-            named = [(spell([other])[0], value) for other, value in best]
-            yield TokenScore(spell([token])[0], own, named)
+        starts = [first], [prompt.adapter]
+        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *starts):
+            text, *others = spell([token, *(other for other, _ in best)])
+            values = [value for _, value in best]
+            yield TokenScore(text, own, list(zip(others, values, strict=True)))
 
     def _pieces(
         self,
