@@ -4,6 +4,7 @@ order of its page, as does the Python of docs/families.md; only the preset is sm
 
 import dataclasses
 import importlib.util
+import json
 import linecache
 import random
 import re
@@ -20,6 +21,7 @@ from keras_transformer.cli.commands.train import build_parser
 from keras_transformer.config import PRESETS
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.encoder_only import EncoderConfig
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training import defaults, recipes
 from keras_transformer.training.recipes import RECIPES, Recipe
 
@@ -109,10 +111,14 @@ def test_all_of_fine_tuning_runs(tmp_path: Path, tokenizer_jsons: dict[str, byte
         write_text(name, lines)
     Path("train_pairs.tsv").rename("pairs.tsv")
     Path("words.txt").write_text("Kubernetes\nxylophone\n", encoding="utf-8")
+    recipes_text = [{"text": f"Soup {place}\n\tStir  it.\n"} for place in range(150)]
+    Path("recipes.jsonl").write_text("\n".join(map(json.dumps, recipes_text)), encoding="utf-8")
     names = run_page("fine_tuning.md")
     finished = {path.parent.name for path in tmp_path.glob("runs/*/model.keras")}
     translations = {"general", "own", "own_prepared", "own_python", "wide", "wider", "own_words"}
-    assert finished == translations | {"bert", "gpt", "labels", "vectors", "own_bert"}
+    assert finished == translations | {"bert", "gpt", "labels", "vectors", "own_bert", "recipes"}
+    kept = Tokenizer.load("runs/recipes/tokenizer.model")
+    assert kept.decode(kept.encode(["Soup 3\n\tStir  it."])) == ["Soup 3\n\tStir  it."]
     general, own = names["kt"].load_run("runs/general")[0], names["model"]
     before, after = general.get_layer("encoder"), own.get_layer("encoder")
     for value, frozen in zip(before.get_weights(), after.get_weights(), strict=True):

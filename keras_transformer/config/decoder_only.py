@@ -38,7 +38,7 @@ class DecoderConfig(SingleStackConfig):
             "backward" for one that reads texts from the end (Peters et al. 2018).
         recurrence: What the blocks have in place of self-attention: "lstm", long short-term memory,
             as the language models of ELMo and Flair; None for self-attention. It knows positions by
-            itself.
+            itself, and is exported as a SavedModel alone.
         starts_prompts: Whether a prompt is read behind `decoder_start`, as texts are in training
             here. If not, as by tokenizers of others that add no such token, it begins with its own
             first token, and only an empty one with `decoder_start`.

@@ -79,9 +79,10 @@ class Grammars:
         if not start.allowed.any():
             called = f"{name} of any object (json_object)" if value == _ANY_OBJECT else name
             first = " or ".join(_first_characters(name, value))
+            needed = f", which begins with {first}: train on texts that have it" if first else ""
             raise ValueError(
                 f"{called} cannot be followed: no token of the vocabulary begins such a text"
-                f"{', which begins with ' * bool(first)}{first}."
+                f"{needed}."
             )
         return start
 

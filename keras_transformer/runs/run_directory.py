@@ -35,6 +35,7 @@ LOSSES = "losses.tsv"
 REHEARSAL = "rehearsal.tsv"
 BAD_BATCH = "bad_batch.txt"
 UNUSED = "unused_weights.npz"
+ADAPTER = "adapter.lora.npz"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +98,11 @@ class RunDirectory:
     def model(self) -> Path:
         """File of the finished model."""
         return self.path / MODEL
+
+    @property
+    def adapter(self) -> Path:
+        """File of the factors that low-rank adaptation trained."""
+        return self.path / ADAPTER
 
     def save_config(self, config: ModelConfig) -> None:
         """Writes the model's config, and removes partial files that a killed run left."""

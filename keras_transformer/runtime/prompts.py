@@ -2,6 +2,7 @@
 do, by an exported decoder.
 """
 
+import codecs
 import itertools
 import math
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -55,14 +56,14 @@ class TokenScore:
     """A token of a text and how probable it is there.
 
     Attributes:
-        text: The token as it is spelled in the text.
+        spelled: What it adds to the text, in UTF-8: maybe a part of a character.
         log_probability: Its log-probability in nats; None for the first, which nothing precedes.
         best: The most probable tokens in its place, as they are spelled, with theirs.
     """
 
-    text: str
+    spelled: bytes
     log_probability: float | None
-    best: Sequence[tuple[str, float]] = ()
+    best: Sequence[tuple[bytes, float]] = ()
 
 
 class Piece(NamedTuple):
@@ -203,15 +204,27 @@ class PromptContinuer:
             scored: Which of the others are named, and whether the prompt's tokens come first.
         """
         first, *rest = prompt.ids
-        spell = self._text_ids.spellings
+        # Where a text begins, as `Continuation` has it, no space stands before its first word.
+        begins = scored.with_prompt or not prompt.text[-1:].strip()
+        begins = begins and not self._text_ids.subwords.keeps_spaces
+
+        def spell(tokens: Iterable[int]) -> list[bytes]:
+            nonlocal begins
+            spelled = self._text_ids.token_bytes(tokens)
+            if begins:
+                spelled = [one.lstrip(b" ") for one in spelled]
+                begins = not spelled[0]
+            return spelled
+
         if scored.with_prompt:
-            if text := spell([first])[0]:
-                yield TokenScore(text, None)
+            if self._spelled(prompt) == len(prompt):
+                yield TokenScore(spell([first])[0], None)
             rest, ids, most = [], itertools.chain(rest, ids), most + len(rest)
-        begins = [first], [prompt.adapter]
-        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *begins):
-            named = [(spell([other])[0], value) for other, value in best]
-            yield TokenScore(spell([token])[0], own, named)
+        starts = [first], [prompt.adapter]
+        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *starts):
+            spelled, *others = spell([token, *(other for other, _ in best)])
+            values = [value for _, value in best]
+            yield TokenScore(spelled, own, list(zip(others, values, strict=True)))
 
     def _pieces(
         self,
@@ -255,7 +268,7 @@ class PromptContinuer:
 
     def _spelled(self, prompt: Prompt) -> int:
         """Returns how many tokens of a prompt have a score."""
-        return len(prompt) - (not self._text_ids.spellings(prompt.ids[:1])[0])
+        return len(prompt) - (not self._text_ids.token_bytes(prompt.ids[:1])[0])
 
     def _written(
         self, prompt: Prompt, options: SearchOptions, one: Candidate
@@ -288,5 +301,14 @@ class PromptContinuer:
 
 def begun_within(scores: Sequence[TokenScore], length: int) -> int:
     """Returns how many tokens begin within the first `length` characters of a text."""
-    begins = itertools.accumulate((len(one.text) for one in scores), initial=0)
-    return sum(begin < length for begin, _ in zip(begins, scores, strict=False))
+    return sum(begin < length for begin in places(scores)[:-1])
+
+
+def places(scores: Sequence[TokenScore], begin: int = 0) -> list[int]:
+    """Returns the character at which each token begins, and the one behind the last.
+
+    Tokens that spell parts of a character begin where it does.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    sizes = (len(decoder.decode(one.spelled)) for one in scores)
+    return list(itertools.accumulate(sizes, initial=begin))

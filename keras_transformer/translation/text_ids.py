@@ -218,6 +218,15 @@ class TextIds:
             "" if token in self._without_text else self.subwords.spelling(token) for token in ids
         ]
 
+    def token_bytes(self, ids: Iterable[int]) -> list[bytes]:
+        """Returns the bytes that each id adds behind others; b"" for special ids."""
+        return [
+            self.subwords.token_bytes(token)[1]
+            if token < self.subwords.size and token not in self._without_text
+            else b""
+            for token in ids
+        ]
+
 
 class SourceIds(TextIds):
     """The `TextIds` of what is translated: characters that only format a text are no part of it."""

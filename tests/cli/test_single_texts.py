@@ -130,6 +130,10 @@ def test_a_vocabulary_that_is_there_decides_which_cutoffs_fit(
             "--task classify --train-jsonl a --train-tsv b",
             "--train-jsonl replaces --train-tsv: give one of them.",
         ),
+        (
+            "--task causal-lm --train-text a.txt b.jsonl.gz",
+            "--train-text b.jsonl.gz holds JSON lines by its name: give it to --train-jsonl",
+        ),
         ("--task masked-lm --data prepared", "--data prepared needs --prepared."),
         ("--task classify --data prepared --prepared a", "--data prepared is not for --task clas"),
         ("--task masked-lm --data prepared --prepared no", "no is not a prepared corpus, or"),

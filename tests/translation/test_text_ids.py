@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.translation.text_ids import TextIds, check_texts
 
 TEXTS = ["hello", "", "the house is red", "a dog ▁ ☃ runs", "x" * 300]
@@ -33,6 +33,15 @@ def test_bytes_may_be_no_utf8(text_ids: TextIds) -> None:
     [ids] = text_ids.encode([b"hello \xff\xfe world"])
     processor = sentencepiece.SentencePieceProcessor(model_proto=text_ids.subwords.content)
     assert ids == processor.encode(b"hello \xff\xfe world")
+
+
+def test_tokens_of_single_bytes_join_to_a_text() -> None:
+    tokenizer = train_tokenizer(["red", "rede"], vocab_size=265, byte_fallback=True)
+    ids = TextIds(tokenizer.subwords, tokenizer.special_ids)
+    [row] = ids.encode(["red 🎉"])
+    found = ids.token_bytes([tokenizer.special_ids.bos, *row, tokenizer.vocab_size])
+    assert b"".join(found).decode() == " red 🎉" and b"\xf0" in found
+    assert (found[0], found[-1]) == (b"", b"")
 
 
 def test_special_ids_are_no_text(text_ids: TextIds) -> None:

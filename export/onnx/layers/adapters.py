@@ -72,7 +72,7 @@ def check_can_adapt(model: Any, target: str, precision: str) -> None:
     if target != "onnxruntime" or precision != "float32":
         raise ValueError(
             f"adapters=True needs target='onnxruntime' and float32, got {target!r} and "
-            f"{precision!r}: leave out the others."
+            f"{precision!r}: leave out adapters (--adapters), or target and quantize."
         )
 
 

@@ -105,6 +105,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     size = history.model.count_params()
     print(f"trained model: {run.output / 'model.keras'} ({size:,} parameters)")
+    if given.lora_rank:
+        print(f"its adapter alone: {RunDirectory(run.output).adapter}")
     return 0
 
 

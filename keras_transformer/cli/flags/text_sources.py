@@ -130,6 +130,12 @@ class TextFlags(PlainText):
                 )
             if getattr(self, f"{use}_{form.files}") and getattr(self, f"{use}_jsonl"):
                 raise ValueError(f"--{use}-jsonl replaces --{use}-{form.files}: give one of them.")
+            for path in getattr(self, f"{use}_{form.files}"):
+                if path.name.removesuffix(".gz").endswith(".jsonl"):
+                    raise ValueError(
+                        f"--{use}-{form.files} {path} holds JSON lines by its name: give it to "
+                        f"--{use}-jsonl, or call it otherwise if JSON is what to learn."
+                    )
         if not getattr(self, f"train_{form.files}") and not self.train_jsonl:
             raise ValueError(f"--task {task} needs --train-{form.files} or --train-jsonl.")
 

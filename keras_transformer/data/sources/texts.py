@@ -149,10 +149,22 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """A corpus of plain texts: texts to train on and, optionally, to validate on."""
+    """A corpus of plain texts: texts to train on and, optionally, to validate on.
+
+    Raises:
+        TypeError: `train` or `valid` is not a `Texts`.
+    """
 
     train: Texts
     valid: Texts | None = None
+
+    def __post_init__(self) -> None:
+        for name, texts in (("train", self.train), ("valid", self.valid)):
+            if not isinstance(texts, Texts) and (texts is not None or name == "train"):
+                raise TypeError(
+                    f"TextCorpus.{name} must be a Texts object, got {type(texts).__name__}. Wrap a "
+                    "list of texts in Texts(lines, origin), or read files with read_texts."
+                )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,31 @@ def save_lora_file(model: keras.Model, path: Path) -> None:
     layers = adapted_layers(model)
     if not layers:
         raise ValueError("the model has no LoRA weights to save: call enable_lora(rank) first.")
-    settings = {"rank": layers[0].lora_rank, "alpha": layers[0].lora_alpha}
-    values = {weight.path: np.asarray(weight) for weight in _trained(model)}
+    save_mean_adapter(model, [trained_values(model)], path)
+
+
+def save_mean_adapter(model: keras.Model, states: Sequence[Arrays], path: Path) -> None:
+    """Writes the mean of what an adapted model had learnt at several times.
+
+    The mean of K products α/r AB is one product, that of all A and all B side by side, with K times
+    the rank r and the same α.
+
+    Args:
+        model: The model.
+        states: What `trained_values` returned at each time.
+        path: The file to write.
+    """
+    layer = adapted_layers(model)[0]
+    settings = {"rank": layer.lora_rank * len(states), "alpha": layer.lora_alpha}
+    values = {name: _joined(name, [state[name] for state in states]) for name in states[0]}
     with whole_file(path, sum(value.nbytes for value in values.values())) as partial:
         contents: dict[str, Any] = {_SETTINGS: np.array(json.dumps(settings)), **values}
         np.savez(partial, **contents)
+
+
+def trained_values(model: keras.Model) -> Arrays:
+    """Returns the factors of a model and what else it trains, by their paths."""
+    return {weight.path: np.array(weight) for weight in _trained(model)}
 
 
 def load_lora_file(model: keras.Model, path: Path) -> None:
@@ -61,6 +82,14 @@ def load_lora_file(model: keras.Model, path: Path) -> None:
         adapt_low_rank(model, rank, fresh, alpha=alpha, targets=targets)
     for weight in _trained(model):
         weight.assign(values[weight.path])
+
+
+def _joined(name: str, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    first, second = FACTORS
+    kind = name.rpartition("/")[2]
+    if kind in FACTORS:
+        return np.concatenate(values, axis={first: 1, second: 0}[kind])
+    return np.mean(values, axis=0, dtype=np.float64).astype(values[0].dtype)
 
 
 def _trained(model: keras.Model) -> list[keras.Variable]:

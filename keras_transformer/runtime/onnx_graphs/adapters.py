@@ -118,7 +118,10 @@ def _joined(sizes: Mapping[str, Sizes], read: Sequence[_Read]) -> Arrays:
 def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
     """Reads an adapter."""
     if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}: give what save_lora_weights wrote.")
+        raise FileNotFoundError(
+            f"no such file: {path}: give the adapter.lora.npz of a run with --lora-rank, or what "
+            "save_lora_weights wrote."
+        )
     try:
         with numpy_archive(path) as file:
             values = {name: file[name] for name in file.files}

@@ -67,6 +67,7 @@ class Completions:
     Attributes:
         adapters: Names of the adapters that may continue prompts.
         search: The server's search, which finds one text for each prompt.
+        has_chats: Whether the model has a template of chats.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Completions:
         self._continuer, self._longest, self._template = continuer, longest, template
         self.search = replace(search, num_hypotheses=1)
         self.adapters = tuple(adapters)
+        self.has_chats = template is not None
         self._of_samples = {name: own[name] for name in _OF_SAMPLES if name in own}
 
     def warm_up(self) -> None:

@@ -1,11 +1,20 @@
 """Gives a trained model its final weights: the mean of the newest checkpoints or the best one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.runs.checkpoints import average_checkpoints, checkpoint_step
+from keras_transformer.models.families import AnyModel
+from keras_transformer.models.lora.adaptation import without_low_rank
+from keras_transformer.models.lora.weights_file import save_mean_adapter, trained_values
+from keras_transformer.runs.checkpoints import (
+    average_checkpoints,
+    checkpoint_path,
+    checkpoint_step,
+    load_checkpoint,
+)
 from keras_transformer.runs.history import History
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.loop.training_model import TrainingModel
 from keras_transformer.training.run.options import TrainPlan
 from keras_transformer.training.run.recovery import average_merged, average_newest, restore_best
@@ -52,6 +61,22 @@ def set_final_weights(
     if is_mean:
         return {**found, criterion.figure: of_mean}
     return _restore_best(model, checkpoints, history)
+
+
+def plain_model(model: TrainingModel, directory: RunDirectory, steps: Sequence[int]) -> AnyModel:
+    """Returns an adapted model with its factors added to the weights, and writes the factors.
+
+    Args:
+        model: The model, with its final weights.
+        directory: Its run, which the file of factors is written to.
+        steps: The checkpoints that its weights are of.
+    """
+    plain, states = without_low_rank(model.transformer), []
+    for step in steps:
+        load_checkpoint(model, checkpoint_path(directory.checkpoints, step))
+        states.append(trained_values(model.transformer))
+    save_mean_adapter(model.transformer, states, directory.adapter)
+    return plain
 
 
 def _restore_best(model: TrainingModel, checkpoints: Path, history: History) -> dict[str, Any]:

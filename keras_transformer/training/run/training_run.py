@@ -21,7 +21,6 @@ import tensorflow as tf
 from keras_transformer.distribution import imported_versions
 from keras_transformer.models.families import AnyModel
 from keras_transformer.models.files.model_file import load_model_file, save_model
-from keras_transformer.models.lora.adaptation import without_low_rank
 from keras_transformer.runs.checkpoints import (
     checkpoint_bytes,
     checkpoint_path,
@@ -52,7 +51,7 @@ from keras_transformer.training.plan.lines import nothing_to_do, plan_lines
 from keras_transformer.training.plan.pace import Pace, make_plan
 from keras_transformer.training.recipes import Recipe
 from keras_transformer.training.run.feed import Feed
-from keras_transformer.training.run.final_model import set_final_weights
+from keras_transformer.training.run.final_model import plain_model, set_final_weights
 from keras_transformer.training.run.loss_record import LossRecord
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
 from keras_transformer.training.run.recovery import (
@@ -275,7 +274,9 @@ class TrainingRun:
                     self.options,
                     self._score,
                 )
-                model = without_low_rank(self.transformer) if self._adapts else self.transformer
+                model = self.transformer
+                if self.options.lora_rank:
+                    model = plain_model(self.model, self.directory, chosen["of_steps"])
                 save_model(model, self.directory.model)
                 min_score = self.task.calibrate(model, self.data, self.options)
                 record = {**self.record, "min_score": min_score, "final_model": chosen}
@@ -323,10 +324,6 @@ class TrainingRun:
                 if not path.exists():
                     save_checkpoint(self.model, path)
             raise
-
-    @property
-    def _adapts(self) -> bool:
-        return self.options.lora_rank > 0
 
     def _score(self) -> float:
         """Returns the figure by which rounds are compared, of the model as it is."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_transformer.config import SpecialIds, TransformerConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.suggestions import did_you_mean
 
 # Decided by the task or by the vocabulary.
 _NOT_TAKEN = {
@@ -87,10 +88,11 @@ def text_model_config(
     known = {field.name for field in dataclasses.fields(family)}
     unknown = sorted(set(fields) - known)
     if unknown:
-        name = family.family
+        name, fields_taken = family.family, sorted(known - _NOT_TAKEN)
+        article = "an" if name.startswith("e") else "a"
         raise ValueError(
-            f"{', '.join(unknown)}: an {name} has no such field, only "
-            f"{', '.join(sorted(known - _NOT_TAKEN))}."
+            f"{', '.join(unknown)}: {article} {name} has no such field, only "
+            f"{', '.join(fields_taken)}{did_you_mean(unknown[0], fields_taken) or '.'}"
         )
     if start is None:
         config = family.preset(preset, vocab_size=vocab_size, **fields)

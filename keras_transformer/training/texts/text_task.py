@@ -8,6 +8,7 @@ from typing import Any
 from keras_transformer.config import SpecialIds
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.config.families import ModelConfig
+from keras_transformer.data.encoding.lost_spaces import lost_spaces
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.encoding.stream import EncodedStream
 from keras_transformer.data.encoding.unlabelled import with_unlabelled
@@ -147,6 +148,12 @@ class TextTask:
         if directory.is_chief:
             for number, run in enumerate(runs):
                 run.copy_to(directory.path, number)
+        writes = self.kind.family is DecoderConfig
+        if writes and (lost := lost_spaces(_lines(self._train), tokenizer)):
+            print(
+                f"warning: {lost}; the model will not write them: give a tokenizer that keeps them "
+                '(`docs/fine_tuning.md`, "Line breaks")'
+            )
         train = self._encode(self._train, tokenizer, config, "training", directory, runs)
         valid = None
         if self.corpus.valid is not None:
@@ -347,6 +354,8 @@ class TextTask:
             texts, tokenizer, config, self.options.max_length, self.text_options
         )
         print(f"{use} texts: {encoded.report}")
+        if encoded.report.too_long and self.kind.family is DecoderConfig:
+            print("to keep long texts, in several rows: packing='documents' (--packing documents)")
         if not runs:
             return encoded
         words = _words(texts)

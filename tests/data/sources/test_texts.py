@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from keras_transformer.data.sources.tables.labelled import read_labelled
 from keras_transformer.data.sources.texts import (
     LabelledCorpus,
     LabelledTexts,
+    TextCorpus,
     Texts,
     read_texts,
 )
@@ -26,6 +28,13 @@ def test_a_file_without_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"the corpus is empty: no text in .*a\.txt"):
         read_texts(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("given", [{"train": ["a"]}, {"train": Texts(["a"], "a"), "valid": []}])
+def test_a_list_is_no_corpus(given: dict[str, Any]) -> None:
+    message = "TextCorpus.(train|valid) must be a Texts object, got list. Wrap a list of texts in"
+    with pytest.raises(TypeError, match=message):
+        TextCorpus(**given)
 
 
 def test_labelled_texts_and_pairs(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_files_that_do_not_fit_are_refused(adapted_decoder: Any, tmp_path: Path)
         words = np.full(file[name].shape, "a")
     refused("has the shape", settings=settings, **{name: np.ones((3, 2))})
     refused("has the shape", settings=settings, **{name: words})
-    with pytest.raises(FileNotFoundError, match="give what save_lora_weights wrote"):
+    with pytest.raises(FileNotFoundError, match="or what save_lora_weights wrote"):
         OnnxGenerator(adapted_decoder.path, adapters={"one": tmp_path / "missing.npz"})
 
 

@@ -98,6 +98,9 @@ def test_options_that_there_are_not_are_named(options: dict, error: Any, message
 def test_a_field_of_another_family_is_named(start) -> None:
     with pytest.raises(ValueError, match="num_decoder_layers: an encoder has no such field"):
         start("masked-lm", "bert", overrides={"num_decoder_layers": 2})
+    message = "n_layers: a decoder has no such field, .*; did you mean 'num_layers'?"
+    with pytest.raises(ValueError, match=message):
+        start("causal-lm", "gpt", overrides={"n_layers": 2})
 
 
 @pytest.mark.parametrize("labels", [("joy", "love"), ("fear, joy", "love")])

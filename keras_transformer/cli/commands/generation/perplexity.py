@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
     def values(block: list[Any]) -> Iterator[dict[str, Any]]:
         for one in score(block):
-            totals.add(len(one.ids) + 1, one.log_probability)
+            totals.add(one)
             yield {
                 "perplexity": math.exp(-token_score(one.ids, one.log_probability)),
                 "log_probability": one.log_probability,
@@ -54,9 +54,9 @@ def build_parser() -> CommandParser:
     parser = CommandParser.of_model(
         "perplexity",
         "Write the perplexity of each line of standard input (exp of the mean negative "
-        "log-probability a token, the end of the line counted), and that of the whole text on "
-        "standard error. A model with a memory reads all lines as one text: each goes on where the "
-        "one before ended, and may have any length.",
+        "log-probability a token, the end of the line counted), and that of the whole text, "
+        "without its blank lines, on standard error. A model with a memory reads all lines as one "
+        "text: each goes on where the one before ended, and may have any length.",
     )
     parser.add_fields(TextLineOptions, title="lines", defaults={"long_lines": "refuse"})
     parser.add_fields(RuntimeOptions, title="runtime")
@@ -64,23 +64,27 @@ def build_parser() -> CommandParser:
 
 
 class _Totals:
-    """Sums over all lines."""
+    """Sums over all lines with text: training leaves the others out, too."""
 
     def __init__(self) -> None:
-        self._lines = self._tokens = 0
+        self._lines = self._tokens = self._blank = 0
         self._log_probability = 0.0
 
-    def add(self, tokens: int, log_probability: float) -> None:
+    def add(self, one: Hypothesis) -> None:
+        if not one.ids:
+            self._blank += 1
+            return
         self._lines += 1
-        self._tokens += tokens
-        self._log_probability += log_probability
+        self._tokens += len(one.ids) + 1
+        self._log_probability += one.log_probability
 
     def tell(self) -> None:
         """Writes the whole text's perplexity to standard error, if there was any text."""
         if self._tokens:
             whole = math.exp(-self._log_probability / self._tokens)
+            blank = f"; blank lines left out: {self._blank}" if self._blank else ""
             print(
                 f"perplexity of the whole text: {whole:.4f} ({self._tokens} tokens with the ends "
-                f"of {self._lines} lines)",
+                f"of {self._lines} lines{blank})",
                 file=sys.stderr,
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from keras_transformer.runtime.prompts import Prompt, Scored, TokenScore
+from keras_transformer.runtime.prompts import Prompt, Scored, TokenScore, places
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.http.exchange import JsonResponse
 from keras_transformer.serving.http.openai.endpoint import Asked
@@ -84,7 +84,7 @@ async def _stream(
 
     def scores(index: int, found: Sequence[TokenScore]) -> dict[str, Any]:
         place = said[index]
-        said[index] += sum(len(one.text) for one in found)
+        said[index] = places(found, place)[-1]
         return of_completion(found, place)
 
     chunks = chunked(

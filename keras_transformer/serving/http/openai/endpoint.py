@@ -17,7 +17,7 @@ from keras_transformer.serving.http.json_tensors import read_object
 from keras_transformer.serving.http.openai.fields import Fields
 from keras_transformer.serving.models.outputs import Outputs
 from keras_transformer.serving.models.rows import Arrays, Request
-from keras_transformer.serving.models.served import Reading
+from keras_transformer.serving.models.served import Completing, Reading
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 
@@ -99,10 +99,11 @@ class Asked:
         return model.write(signature, request, found), tokens
 
 
+_CHATS = "/v1/chat/completions"
 # What answers each path, by the signatures of which a model has one.
 PATHS = {
     "/v1/completions": {"generate"},
-    "/v1/chat/completions": {"generate"},
+    _CHATS: {"generate"},
     "/v1/embeddings": {"embed"},
     "/v1/rerank": {"regress_pairs"},
     "/v2/rerank": {"regress_pairs"},
@@ -143,6 +144,8 @@ def cannot(loaded: LoadedVersion, what: str) -> ServingError:
         what: What models of its kind do not do.
     """
     known = [path for path, names in PATHS.items() if names & set(loaded.model.signatures)]
+    if isinstance(loaded.model, Completing) and not loaded.model.completions.has_chats:
+        known.remove(_CHATS)
     return refusal(
         f"models such as {loaded.name} {what}: it answers {', '.join(known)} and "
         f"/v1/models/{loaded.name}:predict.",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from keras_transformer.runtime.prompts import TokenScore
+from keras_transformer.runtime.prompts import TokenScore, places
 
 # What stands for the logarithm of 0, which JSON has no number for.
 _LEAST = -9999.0
@@ -17,14 +17,11 @@ def of_completion(scores: Sequence[TokenScore], begin: int) -> dict[str, list[An
         scores: The tokens.
         begin: The place of the first one's text.
     """
-    offsets = [begin]
-    for one in scores:
-        offsets.append(offsets[-1] + len(one.text))
     return {
-        "tokens": [one.text for one in scores],
+        "tokens": [_text(one.spelled) for one in scores],
         "token_logprobs": [_finite(one.log_probability) for one in scores],
         "top_logprobs": [_best_of(one) for one in scores],
-        "text_offset": offsets[:-1],
+        "text_offset": places(scores, begin)[:-1],
     }
 
 
@@ -33,8 +30,8 @@ def of_chat(scores: Sequence[TokenScore]) -> dict[str, Any]:
     return {
         "content": [
             {
-                **_row(one.text, one.log_probability),
-                "top_logprobs": [_row(text, value) for text, value in one.best],
+                **_row(one.spelled, one.log_probability),
+                "top_logprobs": [_row(spelled, value) for spelled, value in one.best],
             }
             for one in scores
         ],
@@ -47,15 +44,22 @@ def _best_of(one: TokenScore) -> dict[str, float | None] | None:
     if one.log_probability is None or not one.best:
         return None
     found: dict[str, float | None] = {}
-    for text, value in (*one.best, (one.text, one.log_probability)):
-        found.setdefault(text, _finite(value))
+    for spelled, value in (*one.best, (one.spelled, one.log_probability)):
+        found.setdefault(_text(spelled), _finite(value))
     return found
 
 
-def _row(text: str, value: float | None) -> dict[str, Any]:
-    # Bytes of a character that the token holds a part of are not known.
-    known = None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode())
-    return {"token": text, "logprob": _finite(value), "bytes": known}
+def _row(spelled: bytes, value: float | None) -> dict[str, Any]:
+    text = spelled.decode(errors="replace")
+    return {"token": text, "logprob": _finite(value), "bytes": list(spelled)}
+
+
+def _text(spelled: bytes) -> str:
+    """Returns a token's text; of parts of a character the bytes, as OpenAI's completions do."""
+    try:
+        return spelled.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in spelled)
 
 
 def _finite(value: float | None) -> float | None:

@@ -177,7 +177,8 @@ def test_perplexities_are_those_of_lines_and_of_the_whole(run_cli, generator) ->
     lines = [math.exp(6 / 4), 1.0, math.exp(2 / 2)]
     assert result.out.splitlines() == [f"{line:.4f}" for line in lines]
     assert result.err == (
-        f"perplexity of the whole text: {math.exp(8 / 7):.4f} (7 tokens with the ends of 3 lines)\n"
+        f"perplexity of the whole text: {math.exp(8 / 6):.4f} (6 tokens with the ends of 2 lines; "
+        "blank lines left out: 1)\n"
     )
     empty = run_cli("perplexity", "model", stdin=b"")
     assert (empty.code, empty.out, empty.err) == (0, "", "")

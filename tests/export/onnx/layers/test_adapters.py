@@ -16,7 +16,11 @@ from keras_transformer.text.tokenizer import Tokenizer
     ("fields", "options", "message"),
     [
         ({}, {"target": "native"}, "needs target='onnxruntime' and float32, got 'native'"),
-        ({}, {"quantize": "int8"}, "and 'int8': leave out the others"),
+        (
+            {},
+            {"quantize": "int8"},
+            "and 'int8': leave out adapters .--adapters., or target and quantize",
+        ),
         ({"norm": "post"}, {}, "normalises the inputs of its blocks"),
     ],
 )

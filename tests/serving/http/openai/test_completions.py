@@ -1,5 +1,6 @@
 """`POST /v1/completions` continues prompts as `OnnxGenerator` does, asked by OpenAI's client."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -163,7 +164,31 @@ def test_a_given_text_is_scored_alone(client: Any, generator: OnnxGenerator) -> 
     assert ended.usage.completion_tokens == 1
     # Its end has a probability there, too.
     assert sum(choice.logprobs.token_logprobs) > scored.log_probability
-    assert "".join(choice.logprobs.tokens).strip() == "the red river"
+    assert "".join(choice.logprobs.tokens) == "the red river"
+
+
+@pytest.mark.parametrize("prompt", ["", "the red "])
+@pytest.mark.parametrize("echo", [False, True])
+def test_tokens_join_to_a_text_that_begins_without_a_space(
+    client: Any, prompt: str, echo: bool
+) -> None:
+    asked = {"model": "demo", "prompt": prompt, "max_tokens": 8, "seed": 3, "echo": echo}
+    [whole] = client.completions.create(**asked, logprobs=2).choices
+    assert "".join(whole.logprobs.tokens) == whole.text and not whole.text.startswith(" ")
+    ends = itertools.accumulate(map(len, whole.logprobs.tokens))
+    first = 0 if echo else len(prompt)
+    assert whole.logprobs.text_offset == [first, *(first + end for end in ends)][:-1]
+    # The last token before a stop is there, too.
+    [cut] = client.completions.create(**asked, logprobs=2, stop=whole.text[-1]).choices
+    assert "".join(cut.logprobs.tokens).startswith(cut.text)
+
+
+def test_a_chunk_has_the_tokens_that_begin_in_it(client: Any) -> None:
+    asked = {"model": "demo", "prompt": "", "max_tokens": 8, "seed": 3, "logprobs": 2}
+    for chunk in client.completions.create(**asked, stream=True):
+        [one] = chunk.choices
+        if one.logprobs:
+            assert one.text.startswith("".join(one.logprobs.tokens))
 
 
 @pytest.mark.parametrize("stop", [None, "e"])

@@ -51,4 +51,4 @@ def test_a_translator_does_not_chat(server: Any) -> None:
 
 def test_a_generator_does_not_translate(generating: Any) -> None:
     error = post(generating, input="a").json()["error"]
-    assert "models such as demo do not translate: it answers /v1/completions" in error["message"]
+    assert "do not translate: it answers /v1/completions and /v1/models/demo" in error["message"]
