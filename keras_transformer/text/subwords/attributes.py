@@ -15,7 +15,7 @@ TITLE = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\((?:\\.|[^()\\])*\)"
 _LAST_TITLE = re.compile(rf"\s({TITLE})\s*\)\Z", re.DOTALL)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 # What could end a title, or be read as an escape, as the page shows it.
-_IN_TITLES = {one: f"&#{ord(one)};" for one in "\"'()\\"}
+_IN_TITLES = str.maketrans({one: f"&#{ord(one)};" for one in "\"'()\\"})
 
 
 class Attribute(NamedTuple):
@@ -48,7 +48,7 @@ class Attribute(NamedTuple):
         quote = self.tag[self.end]
         escaped = html.escape(translation, quote=False)
         if self._is_title:
-            return escaped.translate(str.maketrans(_IN_TITLES))
+            return escaped.translate(_IN_TITLES)
         return escaped.replace(quote, "&quot;" if quote == '"' else "&#39;")
 
 

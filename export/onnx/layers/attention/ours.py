@@ -62,7 +62,7 @@ def text_attention(
     flags = {**heads_of(attention), "looks_back": 1}
     mask = graph.shared(("all places", ids), all_places)
     bare = Between(graph, "SequenceAttention", (mask,), flags=flags)
-    return _of_rows(graph, attention, ids, attending(bare, attention, relative).__call__)
+    return _of_rows(graph, attention, ids, attending(bare, attention, relative))
 
 
 def prompt_attention(
@@ -103,5 +103,6 @@ def _of_rows(
     def places() -> str:
         return places_of_texts(graph, ids, "", None, only_tokens=False)
 
-    between = turned(graph, attention, places, attend)
+    # There is no operator of the whole sub-layer.
+    between = turned(graph, attention, places, lambda packed: attend(packed))
     return Parts(own_projection(attention), between, Linear.of(attention.output_linear))
