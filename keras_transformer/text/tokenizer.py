@@ -5,6 +5,7 @@ TensorFlow graph and yields the same ids.
 """
 
 import io
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -228,7 +229,7 @@ def _without_mask(special_ids: SpecialIds) -> SpecialIds:
 
 
 def train_fitting_tokenizer(
-    sentences: Sequence[str],
+    sentences: Iterable[str],
     vocab_size: int | None,
     model_type: ModelType = "unigram",
     *,
@@ -238,7 +239,7 @@ def train_fitting_tokenizer(
     """As `train_tokenizer`, with as many pieces as the sentences can teach if no number is given.
 
     Args:
-        sentences: The training texts.
+        sentences: The training texts, which may be read several times.
         vocab_size: Number of ids; None for one that suits the texts.
         model_type: "unigram", "bpe" or "char".
         rule: How many pieces suit the texts if no number is given.
@@ -249,7 +250,8 @@ def train_fitting_tokenizer(
     if model_type == "char":
         # As many as there are, which are few beside the bytes.
         return train_tokenizer(sentences, MOST_PIECES, model_type, byte_fallback=False, **more)
-    size = CharacterCount(sentences).vocabulary_size(rule)
+    read = itertools.islice(sentences, more.get("max_sentences", _MAX_TRAINING_SENTENCES))
+    size = CharacterCount(read).vocabulary_size(rule)
     size += len(SLOTS) if more.get("has_slots") else 0
     size += len(TERM_MARKS) if more.get("has_term_marks") else 0
     try:

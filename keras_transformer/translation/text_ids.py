@@ -25,10 +25,10 @@ def check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
         TypeError: They are one string, or one of them is not a string; the message names `name`.
         ValueError: One holds a lone surrogate, which no UTF-8 can carry.
     """
-    if isinstance(texts, str | bytes):
-        raise TypeError(
-            f"{name} must be a list of strings, got one {type(texts).__name__}: write [text]."
-        )
+    is_one = isinstance(texts, str | bytes)
+    if is_one or not isinstance(texts, Iterable):
+        how = ": write [text]." if is_one else "."
+        raise TypeError(f"{name} must be a list of strings, got one {type(texts).__name__}{how}")
     rows = list(texts)
     for number, text in enumerate(rows):
         if not isinstance(text, str):

@@ -86,6 +86,8 @@ def test_texts_come_back_as_a_list() -> None:
     [
         ("a dog", r"target_prefixes must be a list of strings, got one str: write \[text\]"),
         (b"a", "target_prefixes must be a list of strings, got one bytes"),
+        (None, r"target_prefixes must be a list of strings, got one NoneType\."),
+        (5, r"target_prefixes must be a list of strings, got one int\."),
         (["a", None], "target_prefixes must be strings, got NoneType at index 1"),
     ],
 )

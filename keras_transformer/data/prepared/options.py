@@ -15,7 +15,7 @@ class PrepareOptions:
 
     Args:
         vocab_size: Number of pieces in the vocabulary (in each, if there are two), special ids
-            included.
+            included. If not given, as many as the corpus can teach, at most 8,000.
         tokenizer_type: Kind of SentencePiece model.
         joint_vocabulary: One vocabulary for both languages, or one for each.
         tokenizer_sentences: Most sentences to train a vocabulary on; if there are more, this many
@@ -36,7 +36,7 @@ class PrepareOptions:
         TypeError: A count is not an integer, or `joint_vocabulary` not True or False.
     """
 
-    vocab_size: int = 8000
+    vocab_size: int | None = None
     tokenizer_type: ModelType = "unigram"
     joint_vocabulary: bool = True
     tokenizer_sentences: int = 1_000_000
@@ -48,7 +48,8 @@ class PrepareOptions:
     soft_terms: float = 0.0
 
     def __post_init__(self) -> None:
-        check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
+        if self.vocab_size is not None:
+            check_size("vocab_size", self.vocab_size, FEWEST_PIECES)
         check_size("tokenizer_sentences", self.tokenizer_sentences)
         check_size("num_sentinels", self.num_sentinels, 0)
         check_size("max_length", self.max_length, 2)

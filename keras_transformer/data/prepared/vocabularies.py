@@ -2,14 +2,15 @@
 its directory holds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from keras_transformer.data.prepared.options import PrepareOptions
 from keras_transformer.data.sources.streams import PairStream
 from keras_transformer.text.subwords.opening import SUFFIXES
-from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, train_fitting_tokenizer
 from keras_transformer.text.tokenizer_files import SHARED, SOURCE, TARGET
 
 
@@ -46,10 +47,8 @@ def make_tokenizers(
             tokenizer = opened[side]
         else:
             say(f"training {name}")
-            # The order in which `train` reads a corpus in memory, to give the same vocabulary.
-            sentences = map(train.sentences, (0, 1) if is_joint else (side,))
-            tokenizer = train_tokenizer(
-                chain.from_iterable(sentences),
+            tokenizer = train_fitting_tokenizer(
+                _Sentences(train, (0, 1) if is_joint else (side,)),
                 options.vocab_size,
                 options.tokenizer_type,
                 max_sentences=options.tokenizer_sentences,
@@ -60,3 +59,17 @@ def make_tokenizers(
             )
         tokenizer.save(directory / name)
     return names
+
+
+@dataclass(frozen=True)
+class _Sentences:
+    """The sentences of some sides, as often as they are wanted.
+
+    They come in the order in which `train` reads a corpus in memory, to give the same vocabulary.
+    """
+
+    train: PairStream
+    sides: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(map(self.train.sentences, self.sides))

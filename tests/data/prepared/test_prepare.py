@@ -24,7 +24,7 @@ from keras_transformer.data.prepared.shards import read_shards
 from keras_transformer.data.sources.files import read_parallel
 from keras_transformer.data.sources.streams import ParallelFiles, SingleFiles, TsvFiles
 from keras_transformer.noise.pairs import read_shares, with_noise
-from keras_transformer.text.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, train_fitting_tokenizer, train_tokenizer
 from keras_transformer.text.training_text import TrainingText
 
 # The preparation that is killed has workers, and leaves the same bytes.
@@ -106,6 +106,16 @@ def test_ids_and_report_are_those_of_the_corpus_in_memory(prepared, train, valid
     }
     assert len(rows(corpus.valid)) == len(corpus.valid) == 2
     assert corpus.source_tokenizer is corpus.target_tokenizer
+
+
+def test_a_vocabulary_without_a_size_is_that_of_the_corpus_in_memory(train, tmp_path):
+    prepare(train, tmp_path / "out", options=PrepareOptions(), workers=1, say=lambda _: None)
+    in_memory = read_parallel(train.source, train.target)
+    fitting = train_fitting_tokenizer([*in_memory.source, *in_memory.target], None)
+    tokenizer = PreparedCorpus.load(tmp_path / "out").source_tokenizer
+    ids = range(fitting.vocab_size)
+    assert tokenizer.vocab_size == fitting.vocab_size < 100
+    assert tokenizer.pieces(ids) == fitting.pieces(ids)
 
 
 def test_the_manifest_says_what_the_shards_hold(prepared):
