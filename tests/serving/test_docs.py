@@ -98,6 +98,7 @@ def test_stock_clients_are_answered(
     requests: list[str],
     family_artefact: Callable[[Any], Path],
     chat_artefact: Path,
+    adapted_decoder: Any,
     exported: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -111,9 +112,13 @@ def test_stock_clients_are_answered(
         "languages": lambda: family_artefact("languages"),
         "reranker": lambda: family_artefact("regression"),
         "demo": lambda: exported.path,
+        "adapting": lambda: adapted_decoder.path,
     }
     [name] = re.findall(r"exported/(\w+)", serve)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(models[name](), tmp_path / "exported" / name)
+    for file in re.findall(r"--adapter \w+=(\S+)", serve):
+        Path(file).parent.mkdir(parents=True)
+        shutil.copy(adapted_decoder.files["first"], file)
     with serving(serve) as address:
         check(requests, address)
