@@ -125,9 +125,9 @@ $(ORACLES)/.installed:
 # tensor and any undefined behaviour; `make test` runs the hostile inputs so.
 sanitize: MARKS := -m ""
 sanitize: $(INSTALLED)
-	$(call sanitized,test_attention.py test_bad_inputs.py test_bfloat16.py test_float32.py test_int4.py \
-		test_heads.py test_hostile_artefacts.py test_hostile_graphs.py test_layers.py test_linear.py \
-		test_listed_logits.py test_programs.py test_ssru.py)
+	$(call sanitized,test_attention.py test_bad_inputs.py test_bfloat16.py test_distances.py test_float32.py \
+		test_heads.py test_hostile_artefacts.py test_hostile_graphs.py test_int4.py test_layers.py \
+		test_linear.py test_listed_logits.py test_programs.py test_ssru.py)
 
 SANITIZED := build/sanitized_operators.so
 SANITIZERS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover

@@ -11,6 +11,6 @@ constexpr int kOperatorsVersion = 1;
 // more input, attribute, shape or type of weights of an operator. A library reads all graphs of its
 // version up to its own revision; of later graphs an artefact's reader keeps away by this number,
 // where onnxruntime would only say that it does not know an operator.
-constexpr int kOperatorsRevision = 9;
+constexpr int kOperatorsRevision = 10;
 
 }  // namespace keras_transformer

@@ -55,13 +55,14 @@ def library(
 def session(
     library: Path,
     name: str,
-    inputs: Sequence[np.ndarray],
+    inputs: Sequence[np.ndarray | None],
     outputs: int,
     stored: Sequence[int],
     **attributes: Any,
 ) -> Any:
-    """A session of one node; inputs keep their number of axes and their types, or are stored."""
-    names = [f"input_{place}" for place in range(len(inputs))]
+    """A session of one node; inputs keep their number of axes and their types, or are stored, or
+    are left out."""
+    names = ["" if one is None else f"input_{place}" for place, one in enumerate(inputs)]
     results = [f"output_{place}" for place in range(outputs)]
     node = helper.make_node(name, names, results, domain=NATIVE, **attributes)
     values = [
@@ -69,7 +70,7 @@ def session(
             name, helper.np_dtype_to_tensor_dtype(value.dtype), [None] * value.ndim
         )
         for place, (name, value) in enumerate(zip(names, inputs, strict=True))
-        if place not in stored
+        if place not in stored and value is not None
     ]
     graph = helper.make_graph(
         [node],
@@ -94,18 +95,19 @@ def session(
 def run(library: Path) -> Run:
     """`run(operator, inputs, outputs=1, stored=(), **attributes)` gives the outputs.
 
-    `stored` are the places of the inputs that the graph holds; sessions without any are kept.
+    `stored` are the places of the inputs that the graph holds, and None is an input that is left
+    out; sessions without stored ones are kept.
     """
     sessions: dict[Any, Any] = {}
 
     def call(
         name: str,
-        inputs: Sequence[np.ndarray],
+        inputs: Sequence[np.ndarray | None],
         outputs: int = 1,
         stored: Sequence[int] = (),
         **attributes: Any,
     ) -> list[np.ndarray]:
-        types = tuple((i.dtype, i.ndim) for i in inputs)
+        types = tuple(None if one is None else (one.dtype, one.ndim) for one in inputs)
         key = (name, types, outputs, tuple(sorted(attributes.items())))
         opened = sessions.get(key)
         if stored or opened is None:
@@ -113,7 +115,9 @@ def run(library: Path) -> Run:
         if not stored:
             sessions[key] = opened
         feeds = {
-            f"input_{place}": value for place, value in enumerate(inputs) if place not in stored
+            f"input_{place}": value
+            for place, value in enumerate(inputs)
+            if place not in stored and value is not None
         }
         return opened.run(None, feeds)
 

@@ -16,6 +16,9 @@ from keras_transformer.export.onnx.layers.embedding import sinusoids
 from keras_transformer.export.onnx.layers.linear import weight_array
 from keras_transformer.layers.attention import MultiHeadAttention
 
+# Numbers in the widest register that our operators use.
+_LANES = 16
+
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: {
         "relative_sinusoids",
@@ -70,6 +73,21 @@ def by_distance(
     scores = graph.op("MatMul", position, graph.op("Transpose", keys, perm=[0, 2, 1]))
     scores = scores if ids is None else _by_key(graph, attention, scores, ids)
     return content, scores if further is None else graph.op("Add", scores, further)
+
+
+def vectors_of_distances(attention: MultiHeadAttention) -> tuple[np.ndarray, ...]:
+    """Returns what our operator reads of disentangled attention: vectors for queries and for keys,
+    float32 `(heads, key_dim, columns)`, and the column of each distance, int32, ascending.
+    """
+    layer: Any = attention.disentangled
+    # Whole registers, an odd number of them: rows a power of 2 apart would share lines of a cache.
+    count = 2 * layer.buckets
+    columns = (-(-count // _LANES) | 1) * _LANES
+    asked, answered = (
+        np.pad(weight_array(one).transpose(1, 2, 0), ((0, 0), (0, 0), (0, columns - count)))
+        for one in (layer.distance_keys, layer.distance_queries)
+    )
+    return asked, answered * _scale(attention), layer.rows
 
 
 def _scale(attention: MultiHeadAttention) -> np.float32:

@@ -10,7 +10,7 @@ from keras_transformer.export.onnx.expressible import not_held
 from keras_transformer.export.onnx.graphs.between import Between
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.graphs.operators import NATIVE
-from keras_transformer.export.onnx.layers.attention import kinds
+from keras_transformer.export.onnx.layers.attention import distances, kinds
 from keras_transformer.export.onnx.layers.attention.kinds import is_grouped, named
 from keras_transformer.export.onnx.layers.attention.relative import biases_of_distances
 from keras_transformer.export.onnx.layers.attention.rotary import places_of_texts, turned
@@ -22,6 +22,7 @@ from keras_transformer.layers.distances.relative_bias import RelativeBias
 HOLDS: dict[type, set[str]] = {
     AttentionConfig: kinds.HOLDS[AttentionConfig]
     | {"rotary", "query_key_norm", "query_key_norm_over", "window", "relative_bias"}
+    | {"disentangled"}
 }
 
 
@@ -39,9 +40,13 @@ def attending(
     flags = {name: value for name, value in given.items() if value is not None}
     if relative is not None:
         operands = (*operands, biases_of_distances(relative))
+    if config.disentangled is not None:
+        biases = () if relative is not None else (None,)
+        operands = (*operands, *biases, *distances.vectors_of_distances(attention))
     found = replace(between, operands=operands, flags={**between.flags, **flags})
     # The operator of the whole sub-layer has neither groups nor other changes.
-    is_plain = relative is None and config.soft_cap is None and not is_grouped(attention)
+    changes = relative, config.soft_cap, config.disentangled
+    is_plain = all(one is None for one in changes) and not is_grouped(attention)
     return found if is_plain else found.__call__
 
 

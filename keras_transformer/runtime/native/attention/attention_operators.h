@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention.h"
+#include "distances.h"
 #include "operator.h"
 #include "scores.h"
 #include "sub_layer.h"
@@ -96,13 +97,15 @@ class NormHeadsOperator {
 
 // packed (rows, (heads + 2·shared)·width), mask (batch, length), biases → (rows, heads·width); there is a
 // row for each place, or one for each token. `shared` is `heads` if it is not given; biases, `window` and
-// `soft_cap` are as in `SelfAttention`. If it `looks_back`, keys after a query are hidden from it.
+// `soft_cap` are as in `SelfAttention`, and `Distances` says what may stand behind them. If it `looks_back`,
+// keys after a query are hidden from it.
 class SequenceAttention {
  public:
   static constexpr const char* kName = "SequenceAttention";
-  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat};
+  static constexpr ort::ElementType kInputs[] = {ort::kFloat, ort::kInt32, ort::kFloat,
+                                                 ort::kFloat, ort::kFloat, ort::kInt32};
   static constexpr ort::ElementType kOutputs[] = {ort::kFloat};
-  static constexpr size_t kRequiredInputs = 2, kBiases = 2;
+  static constexpr size_t kRequiredInputs = 2, kBiases = 2, kDistances = 3;
   explicit SequenceAttention(const Node& node);
   void compute(Context& context) const;
 
@@ -110,6 +113,7 @@ class SequenceAttention {
   int64_t heads_, shared_, window_;
   bool looks_back_;
   Scores scores_;
+  Distances distances_;
 };
 
 // Prompts of one length behind what caches hold: packed (rows·length, (heads + 2·shared)·width), cached

@@ -1,12 +1,12 @@
 // Self-attention within whole sequences, for encoders and prompts: two products and the softmax between them.
-// A head's keys and values are copied into panels first, in which a product reads one vector after
-// the other, and several queries read each.
+// A head's keys and values are copied into panels first.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
 #include "attention.h"
 #include "attention_operators.h"
+#include "panels.h"
 #include "sentences.h"
 #include "versions.h"
 
@@ -18,6 +18,7 @@ struct Sight {
   int64_t window;  // keys so many places away or more are hidden from a query; 0 for none
   bool looks_back;  // keys after the query are hidden, too
   Scores scores;
+  Distances distances;
 };
 
 struct Sequences {
@@ -42,62 +43,10 @@ struct Text {
   const int32_t* places;  // (count) of the tokens; null if they are 0, 1, …
 
   int64_t before() const { return count - length; }
+  int64_t place(int64_t t) const { return places == nullptr ? t : places[t]; }
 };
 
-constexpr int64_t kMostLanes = kLanesOf<Wide>;
-constexpr int kMostQueries = 8, kPanels = 2;
-
-int64_t rounded_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
-
-// A matrix (rows, columns) in panels (rows, lanes) of as many columns as a vector has; it may be a
-// part of one with more rows, and then lies among them.
-struct Panels {
-  const float* data;
-  int64_t rows, columns, all_rows;
-};
-
-// output[q][c] = start[c] + Σ factors[q][i] · matrix[i][c] for kCount queries and the columns of kParts
-// panels from `column` on; each sum is added up in the same order whatever these counts are.
-template <typename Vector, int kCount, int kParts>
-KT_INLINE void multiply_panels(const float* factors, int64_t across, const Panels& matrix,
-                               int64_t column, const float* start, float* output, int64_t stride) {
-  constexpr int64_t kStep = kLanesOf<Vector>;
-  const float* panel = matrix.data + column * matrix.all_rows;
-  Vector sums[kCount][kParts] = {};
-  for (int part = 0; start != nullptr && part < kParts; ++part) {
-    const Vector first = load<Vector>(start + column + part * kStep);
-    for (int q = 0; q < kCount; ++q) sums[q][part] = first;
-  }
-  for (int64_t i = 0; i < matrix.rows; ++i) {
-    Vector row[kParts];
-    for (int part = 0; part < kParts; ++part) {
-      row[part] = load<Vector>(panel + (part * matrix.all_rows + i) * kStep);
-    }
-    for (int q = 0; q < kCount; ++q) {
-      for (int part = 0; part < kParts; ++part) sums[q][part] += factors[q * across + i] * row[part];
-    }
-  }
-  for (int part = 0; part < kParts; ++part) {
-    const int64_t first = column + part * kStep, count = std::min(kStep, matrix.columns - first);
-    for (int q = 0; q < kCount; ++q) {
-      float* to = output + q * stride + first;
-      count == kStep ? store(to, sums[q][part]) : store_some(to, sums[q][part], count);
-    }
-  }
-}
-
-template <typename Vector, int kCount>
-KT_INLINE void multiply(const float* factors, int64_t across, const Panels& matrix,
-                        const float* start, float* output, int64_t stride) {
-  constexpr int64_t kStep = kLanesOf<Vector>;
-  int64_t column = 0;
-  for (; column + kStep < matrix.columns; column += kPanels * kStep) {
-    multiply_panels<Vector, kCount, kPanels>(factors, across, matrix, column, start, output, stride);
-  }
-  if (column < matrix.columns) {
-    multiply_panels<Vector, kCount, 1>(factors, across, matrix, column, start, output, stride);
-  }
-}
+constexpr int kMostQueries = 8;
 
 // One head of one text.
 struct Head {
@@ -107,15 +56,27 @@ struct Head {
   Panels keys, values;  // (width, room), transposed, and (count, width)
   const float* hidden;  // (room): mask, added to scores
   float* scores;        // (kMostQueries, room)
+  Span span;            // of distances
+  float *answered, *asked;  // (count, span) and (kMostQueries, span): products with the vectors of distances
 };
 
 // Hides the scores of the keys from `first` on that are outside the window of the query at a place.
 inline void hide_far(const Head& h, int64_t query, int64_t first, int64_t count, float* scores) {
-  const int32_t* places = h.text.places;
-  const auto place = [&](int64_t t) { return places == nullptr ? t : places[t]; };
-  const int64_t here = place(query);
+  const int64_t here = h.text.place(query);
   for (int64_t t = 0; t < count; ++t) {
-    if (std::abs(place(first + t) - here) >= h.sight.window) scores[t] = kMasked;
+    if (std::abs(h.text.place(first + t) - here) >= h.sight.window) scores[t] = kMasked;
+  }
+}
+
+// Adds what the distances between the query at a place, whose products with their vectors are given, and
+// the keys from `first` on add to scores.
+KT_INLINE void add_distances(const Head& h, int64_t query, const float* asked, int64_t first, int64_t count,
+                             float* scores) {
+  const int64_t here = h.text.place(query);
+  const float* answered = h.answered + first * h.span.count;
+  for (int64_t t = 0; t < count; ++t, answered += h.span.count) {
+    const int64_t column = h.sight.distances.column(here - h.text.place(first + t)) - h.span.first;
+    scores[t] += asked[column] + answered[column];
   }
 }
 
@@ -149,14 +110,22 @@ KT_INLINE void attend_some(const Head& h, int64_t number) {
   }
   if (h.sight.looks_back) last = std::min(last, query + kCount);
   const int64_t count = last - first, room = rounded_up(count, kStep);
-  const Panels keys{h.keys.data + first * h.keys.all_rows, h.keys.rows, room, h.keys.all_rows};
-  const Panels values{h.values.data + first * kStep, count, h.values.columns, h.values.all_rows};
+  Panels keys = h.keys, values = h.values;
+  keys.data += first / kStep * keys.panel, keys.columns = room;
+  values.data += first * values.row, values.rows = count;
+  const float* queries = text.queries + number * text.stride;
+  if (h.span.count > 0) {
+    const Panels vectors = h.sight.distances.asked(h.number, h.span, kStep);
+    multiply<Vector, kCount>(queries, text.stride, vectors, nullptr, h.asked, h.span.count);
+  }
   // A cap bounds the products alone.
   const float* start = h.sight.scores.has_cap() ? nullptr : h.hidden + first;
-  multiply<Vector, kCount>(text.queries + number * text.stride, text.stride, keys, start, h.scores,
-                           room);
+  multiply<Vector, kCount>(queries, text.stride, keys, start, h.scores, room);
   for (int q = 0; q < kCount; ++q) {
     float* scores = h.scores + q * room;
+    if (h.span.count > 0) {
+      add_distances(h, query + q, h.asked + q * h.span.count, first, count, scores);
+    }
     change<Vector>(h, query + q, first, count, scores);
     softmax<Vector>(scores, count);
   }
@@ -190,15 +159,23 @@ KT_INLINE void attend_head(const Text& text, const Sight& sight, int64_t head, i
       }
     }
   }
-  const Head h{text, sight, head, {keys, width, room, width}, {values, count, width, count}, hidden,
-               scores};
-  int64_t query = 0;
-  for (; query + kQueries <= text.length; query += kQueries) attend_some<Vector, kQueries>(h, query);
-  for (; query + 4 <= text.length; query += 4) attend_some<Vector, 4>(h, query);
-  for (; query < text.length; ++query) attend_some<Vector, 1>(h, query);
+  const Span span = sight.distances.span(text.place(count - 1) + 1, kStep);
+  float* answered = scores + kMostQueries * room;
+  const Head h{text, sight, head, {keys, width, room, kStep, width * kStep},
+               {values, count, width, kStep, count * kStep}, hidden, scores, span, answered,
+               answered + count * span.count};
+  if (span.count > 0) {
+    const Panels vectors = sight.distances.answered(head, span, kStep);
+    in_groups<kQueries>(count, [&](auto size, int64_t t) KT_INLINE_LAMBDA {
+      multiply<Vector, decltype(size)::value>(text.keys + t * text.key_stride, text.key_stride, vectors, nullptr,
+                               answered + t * span.count, span.count);
+    });
+  }
+  in_groups<kQueries>(text.length, [&](auto size, int64_t query) KT_INLINE_LAMBDA {
+    attend_some<Vector, decltype(size)::value>(h, query);
+  });
 }
 
-// The tiles of sums fill the registers.
 void attend_head(const Text& text, const Sight& sight, int64_t head, int64_t width, float* room) {
   static const bool is_wide = has_wide_registers();
   if (is_wide) {
@@ -222,10 +199,11 @@ void attend_head(const Sequences& s, const Sentence& sentence, int64_t first, in
 }
 
 // Room for a head of a sentence, one for each thread.
-float* room_for_head(int64_t length, int64_t width) {
+float* room_for_head(int64_t length, int64_t width, const Distances& distances) {
   static thread_local std::vector<float> room;
   const int64_t keys = rounded_up(length, kMostLanes), values = rounded_up(width, kMostLanes);
-  const size_t size = keys * (1 + width + kMostQueries) + length * values;
+  const int64_t columns = distances.span(length, kMostLanes).count;
+  const size_t size = keys * (1 + width + kMostQueries) + length * values + (length + kMostQueries) * columns;
   if (room.size() < size) room.resize(size);
   return room.data();
 }
@@ -237,9 +215,11 @@ double cost_of_head(double queries, double keys, int64_t width) {
 
 // All heads of all sentences, on all of onnxruntime's threads.
 void attend_all(Context& context, const Sequences& s, const Sentences& sentences) {
-  const double each = cost_of_head(sentences.length, sentences.length, s.width);
+  // Products with the vectors of distances cost as much again, each.
+  const int products = s.sight.distances.are_given() ? 3 : 1;
+  const double each = products * cost_of_head(sentences.length, sentences.length, s.width);
   context.parallel_for(sentences.count() * s.heads, each, [&](int64_t first, int64_t last) {
-    float* room = room_for_head(sentences.length, s.width);
+    float* room = room_for_head(sentences.length, s.width, s.sight.distances);
     for (int64_t part = first; part < last; ++part) {
       attend_head(s, sentences.each[part / s.heads], 0, part % s.heads, room);
     }
@@ -270,7 +250,8 @@ SequenceAttention::SequenceAttention(const Node& node)
       shared_(check_positive("shared", node.attribute<int64_t>("shared", heads_))),
       window_(node.attribute<int64_t>("window", 0)),
       looks_back_(node.attribute<int64_t>("looks_back", 0) != 0),
-      scores_(node, kBiases) {
+      scores_(node, kBiases),
+      distances_(node, kDistances) {
   if (heads_ % shared_) {
     throw std::invalid_argument("heads must be a multiple of " + std::to_string(shared_) +
                                 ", which is shared, got " + std::to_string(heads_));
@@ -283,10 +264,11 @@ void SequenceAttention::compute(Context& context) const {
   check_shape("packed", shape, {rows, heads * width});
   check_heads(heads_, width);
   scores_.check(context, kBiases, heads_);
+  distances_.check(context, kDistances, heads_, width);
   const Sentences sentences = read_sentences(context, 1, rows);
   attend_all(context, {context.input<float>(0), heads_, shared_, width,
                        context.output<float>(0, {rows, heads_ * width}),
-                       {window_, looks_back_, scores_}}, sentences);
+                       {window_, looks_back_, scores_, distances_}}, sentences);
 }
 
 void PromptAttention::compute(Context& context) const {
@@ -294,13 +276,13 @@ void PromptAttention::compute(Context& context) const {
   const int64_t width = prompt.width, capacity = prompt.capacity, length = prompt.length;
   const Sequences s{context.input<float>(0), prompt.heads, prompt.shared, width,
                     context.output<float>(0, {prompt.rows * length, prompt.heads * width}),
-                    {window_, true, scores_}};
+                    {window_, true, scores_, {}}};
   scores_.check(context, kBiases, prompt.heads);
   const float *keys = context.input<float>(1), *values = context.input<float>(2);
   const int64_t model = s.heads * width, count = prompt.first + length;
   const double each = cost_of_head(length, count, width);
   context.parallel_for(prompt.rows * s.heads, each, [&](int64_t first, int64_t last) {
-    float* room = room_for_head(count, width);
+    float* room = room_for_head(count, width, {});
     for (int64_t part = first; part < last; ++part) {
       const int64_t row = part / s.heads, head = part % s.heads, start = row * length;
       const int64_t there = (row * s.shared + s.key_head(head)) * capacity * width;
@@ -323,18 +305,18 @@ void SequenceAttentionSubLayer::compute(Context& context) const {
   const std::vector<Group> groups = groups_of(sentences);
   if (groups.size() < 2) {
     return layer_.in_steps(context, rows, [&](const float* packed, float* output) {
-      attend_all(context, {packed, heads_, heads_, width, output, {window_, false, {}}}, sentences);
+      attend_all(context, {packed, heads_, heads_, width, output, {window_, false, {}, {}}}, sentences);
       return output;
     });
   }
   const int64_t count = static_cast<int64_t>(groups.size());
   const double each = rows.count * layer_.cost() / count;
   context.parallel_for(count, each, [&](int64_t first, int64_t last) {
-    float* room = room_for_head(sentences.length, width);
+    float* room = room_for_head(sentences.length, width, {});
     for (int64_t place = first; place < last; ++place) {
       const Group& g = groups[place];
       layer_.some(rows, g.row, g.rows, [&](int64_t, int64_t, const float* packed, float* output) {
-        const Sequences s{packed, heads_, heads_, width, output, {window_, false, {}}};
+        const Sequences s{packed, heads_, heads_, width, output, {window_, false, {}, {}}};
         for (int64_t part = g.first * heads_; part < g.last * heads_; ++part) {
           attend_head(s, sentences.each[part / heads_], g.row, part % heads_, room);
         }
