@@ -32,8 +32,8 @@ class Distances {
     check_shape("vectors of distances for keys", answered_.shape, {shape[0], shape[1], shape[2]});
     const int64_t count = check_axes("columns of distances", columns_.shape, 1)[0];
     const int32_t *first = columns_.data, *last = first + count;
-    const bool are_columns = count % 2 == 1 && std::is_sorted(first, last) && *first >= 0 && last[-1] < shape[2];
-    if (are_columns && shape[2] % kMostLanes == 0) return;
+    const bool are_all = count % 2 == 1 && std::is_sorted(first, last);
+    if (are_all && *first >= 0 && last[-1] < shape[2] && shape[2] % kMostLanes == 0) return;
     throw std::invalid_argument(
         "columns of distances must rise from 0 or more to fewer than the columns of vectors, and be of as "
         "many distances before a key as behind it; columns of vectors must be a multiple of " +
@@ -41,14 +41,17 @@ class Distances {
   }
 
   void check(Context& context, size_t place, int64_t heads, int64_t width) const {
-    if (are_given()) return check_shape("vectors of distances", asked_.shape, {heads, width, asked_.shape[2]});
+    const Shape& shape = asked_.shape;
+    if (are_given()) return check_shape("vectors of distances", shape, {heads, width, shape[2]});
     for (size_t one = place; one < place + 3; ++one) {
       if (!context.has_input(one)) continue;
       throw std::invalid_argument("vectors and columns of distances must be stored in the graph");
     }
   }
 
-  bool are_given() const { return asked_.data != nullptr && answered_.data != nullptr && columns_.data != nullptr; }
+  bool are_given() const {
+    return asked_.data != nullptr && answered_.data != nullptr && columns_.data != nullptr;
+  }
 
   // Of texts with so many places, the vectors' columns.
   Span span(int64_t places, int64_t lanes) const {
@@ -62,8 +65,12 @@ class Distances {
     return columns_.data[most + std::clamp(distance, -most, most)];
   }
 
-  Panels asked(int64_t head, const Span& span, int64_t lanes) const { return of(asked_, head, span, lanes); }
-  Panels answered(int64_t head, const Span& span, int64_t lanes) const { return of(answered_, head, span, lanes); }
+  Panels asked(int64_t head, const Span& span, int64_t lanes) const {
+    return of(asked_, head, span, lanes);
+  }
+  Panels answered(int64_t head, const Span& span, int64_t lanes) const {
+    return of(answered_, head, span, lanes);
+  }
 
  private:
   static Panels of(const Constant<float>& vectors, int64_t head, const Span& span, int64_t lanes) {

@@ -70,8 +70,8 @@ inline void hide_far(const Head& h, int64_t query, int64_t first, int64_t count,
 
 // Adds what the distances between the query at a place, whose products with their vectors are given, and
 // the keys from `first` on add to scores.
-KT_INLINE void add_distances(const Head& h, int64_t query, const float* asked, int64_t first, int64_t count,
-                             float* scores) {
+KT_INLINE void add_distances(const Head& h, int64_t query, const float* asked, int64_t first,
+                             int64_t count, float* scores) {
   const int64_t here = h.text.place(query);
   const float* answered = h.answered + first * h.span.count;
   for (int64_t t = 0; t < count; ++t, answered += h.span.count) {
@@ -167,8 +167,9 @@ KT_INLINE void attend_head(const Text& text, const Sight& sight, int64_t head, i
   if (span.count > 0) {
     const Panels vectors = sight.distances.answered(head, span, kStep);
     in_groups<kQueries>(count, [&](auto size, int64_t t) KT_INLINE_LAMBDA {
-      multiply<Vector, decltype(size)::value>(text.keys + t * text.key_stride, text.key_stride, vectors, nullptr,
-                               answered + t * span.count, span.count);
+      const float* key = text.keys + t * text.key_stride;
+      multiply<Vector, decltype(size)::value>(key, text.key_stride, vectors, nullptr,
+                                              answered + t * span.count, span.count);
     });
   }
   in_groups<kQueries>(text.length, [&](auto size, int64_t query) KT_INLINE_LAMBDA {
@@ -203,7 +204,8 @@ float* room_for_head(int64_t length, int64_t width, const Distances& distances) 
   static thread_local std::vector<float> room;
   const int64_t keys = rounded_up(length, kMostLanes), values = rounded_up(width, kMostLanes);
   const int64_t columns = distances.span(length, kMostLanes).count;
-  const size_t size = keys * (1 + width + kMostQueries) + length * values + (length + kMostQueries) * columns;
+  const size_t size = keys * (1 + width + kMostQueries) + length * values +
+                      (length + kMostQueries) * columns;
   if (room.size() < size) room.resize(size);
   return room.data();
 }
