@@ -193,7 +193,13 @@ class PromptContinuer:
         return self._pieces(prompt, chosen, tokens, scored)
 
     def scores(
-        self, prompt: Prompt, ids: Iterable[int], most: int, scored: Scored
+        self,
+        prompt: Prompt,
+        ids: Iterable[int],
+        most: int,
+        scored: Scored,
+        *,
+        follows_grammar: bool = False,
     ) -> Generator[TokenScore, None, None]:
         """Yields how probable each token behind a prompt is, as it arrives.
 
@@ -202,11 +208,14 @@ class PromptContinuer:
             ids: The tokens.
             most: How many these are at most.
             scored: Which of the others are named, and whether the prompt's tokens come first.
+            follows_grammar: Whether the tokens are a text of their own, which follows a grammar.
         """
         first, *rest = prompt.ids
         # Where a text begins, as `Continuation` has it, no space stands before its first word.
-        begins = scored.with_prompt or not prompt.text[-1:].strip()
-        begins = begins and not self._text_ids.subwords.keeps_spaces
+        has_lead = not self._text_ids.subwords.keeps_spaces
+        is_joined = bool(prompt.text[-1:].strip())
+        begins = has_lead and (scored.with_prompt or not is_joined)
+        before = len(rest) if scored.with_prompt else 0
 
         def spell(tokens: Iterable[int]) -> list[bytes]:
             nonlocal begins
@@ -221,7 +230,10 @@ class PromptContinuer:
                 yield TokenScore(spell([first])[0], None)
             rest, ids, most = [], itertools.chain(rest, ids), most + len(rest)
         starts = [first], [prompt.adapter]
-        for token, own, best in self._engine.token_scores(rest, ids, most, scored.best, *starts):
+        found = self._engine.token_scores(rest, ids, most, scored.best, *starts)
+        for place, (token, own, best) in enumerate(found):
+            if place == before and follows_grammar and is_joined:
+                begins = has_lead
             spelled, *others = spell([token, *(other for other, _ in best)])
             values = [value for _, value in best]
             yield TokenScore(spelled, own, list(zip(others, values, strict=True)))
@@ -247,7 +259,9 @@ class PromptContinuer:
             return
         found, said, length = list[TokenScore](), 0, 0
         # A score for each id that has been kept, found when it is: the list never ends.
-        with closing(self.scores(prompt, iter(ids), options.max_length, scored)) as scores:
+        wanted = prompt, iter(ids), options.max_length, scored
+        has_grammar = options.grammar is not None
+        with closing(self.scores(*wanted, follows_grammar=has_grammar)) as scores:
             if scored.with_prompt:
                 found += itertools.islice(scores, self._spelled(prompt))
                 said, length = len(found), len(prompt.text)

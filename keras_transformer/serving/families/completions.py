@@ -202,7 +202,9 @@ class Completions:
     def _completion(self, row: CompletionRow, best: Hypothesis, ending: Ending) -> Completion:
         if row.scored is None:
             return Completion(best.text, ending)
-        scores = [*self._continuer.scores(row.prompt, best.ids, len(best.ids), row.scored)]
+        wanted = row.prompt, best.ids, len(best.ids), row.scored
+        has_grammar = row.options.grammar is not None
+        scores = [*self._continuer.scores(*wanted, follows_grammar=has_grammar)]
         if ending.reason == "stop":
             # A stop, and what belongs to it, is no part of the text.
             lead = len(row.prompt.text) if row.scored.with_prompt else 0

@@ -1,5 +1,6 @@
 """Completions whose texts follow a schema, an expression or choices, as clients ask for them."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,26 @@ def test_a_completion_follows_what_each_field_says(client: Any) -> None:
     assert complete(structured_outputs={"choice": ["yes", "no"]}) in ("yes", "no")
     assert set(json.loads(complete(json_schema=SCHEMA))) == {"name", "age"}
     assert set(json.loads(complete(json_schema=json.dumps(SCHEMA)))) == {"name", "age"}
+
+
+@pytest.mark.parametrize("prompt", ["the red", "the red ", ""])
+@pytest.mark.parametrize("echo", [False, True])
+def test_tokens_of_a_grammar_stand_where_its_text_has_them(
+    generating: Any, ask: Callable[[Any], Any], prompt: str, echo: bool
+) -> None:
+    asked = {"model": "demo", "prompt": prompt, "max_tokens": 20, "echo": echo, "logprobs": 2}
+    asked |= {"extra_body": {"choices": ["hello you", "hello dog"]}}
+    client = ask(generating)
+    [whole] = client.completions.create(**asked).choices
+    assert whole.text.removeprefix(prompt * echo) in ("hello you", "hello dog")
+    found = whole.logprobs
+    assert "".join(found.tokens) == whole.text
+    ends = itertools.accumulate(map(len, found.tokens), initial=0 if echo else len(prompt))
+    assert found.text_offset == [*ends][:-1]
+    streamed = [chunk.choices[0] for chunk in client.completions.create(**asked, stream=True)]
+    for name in ("tokens", "text_offset", "token_logprobs"):
+        rows = [row for one in streamed if one.logprobs for row in getattr(one.logprobs, name)]
+        assert rows == getattr(found, name)
 
 
 def test_any_object_is_an_object(client: Any) -> None:
