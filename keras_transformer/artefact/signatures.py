@@ -26,6 +26,7 @@ class TensorSpec:
         least: The least number that the server takes; None for any.
         has_default: Whether our server has a value for it where a request leaves it out; a
             SavedModel has none.
+        is_json: Whether its strings are JSON, whose objects a request in JSON may hold as they are.
     """
 
     name: str
@@ -34,6 +35,7 @@ class TensorSpec:
     description: str = ""
     least: int | None = None
     has_default: bool = False
+    is_json: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -243,6 +243,8 @@ def _flatten(values: Any, spec: TensorSpec, depth: int, shape: list[int], flat: 
 
 
 def _leaf(value: Any, spec: TensorSpec) -> Any:
+    if spec.is_json and (value is True or _is_named(value)):
+        return json.dumps(value).encode()
     if spec.dtype == "string":
         return _to_bytes(value, spec)
     if isinstance(value, bool):

@@ -28,6 +28,8 @@ _TEXT: Schema = {
         },
     ],
 }
+# JSON, written as a string or as it is.
+JSON_SCHEMA: Schema = {"anyOf": [_STRING, {"type": "object"}, {"const": True}]}
 _IDS: Schema = {"type": "array", "items": _INT32}
 # One row of an input, by its dtype and how many axes it has beside the batch.
 _ROWS: dict[tuple[str, int], Schema] = {
@@ -194,6 +196,8 @@ def _rows(options: ServeOptions) -> Schema:
 
 
 def _row(spec: TensorSpec) -> Schema:
+    if spec.is_json:
+        return JSON_SCHEMA
     schema = _ROWS[spec.dtype, len(spec.shape) - 1]
     return schema if spec.least is None else {**schema, "minimum": spec.least}
 

@@ -45,7 +45,13 @@ REQUIRE = TensorSpec(
     "require", "string", (None, None), 'Phrases that the text holds, of one sentence; "" fills up.'
 )
 GRAMMAR_INPUTS = (
-    TensorSpec("json_schema", "string", (None,), 'JSON schema that the text fulfils; "" for none.'),
+    TensorSpec(
+        "json_schema",
+        "string",
+        (None,),
+        'JSON schema that the text fulfils; "" for none.',
+        is_json=True,
+    ),
     TensorSpec("regex", "string", (None,), 'Expression that the text matches; "" for none.'),
     TensorSpec("choices", "string", (None, None), 'Texts of which the text is one; "" fills up.'),
 )

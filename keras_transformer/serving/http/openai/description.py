@@ -8,6 +8,7 @@ from keras_transformer.serving.http.openai import chat, completions, rerank
 from keras_transformer.serving.http.openai.endpoint import PATHS
 from keras_transformer.serving.http.openai.logprobs import MOST_BEST
 from keras_transformer.serving.http.openai.search_fields import MOST_TEXTS, MOST_TOKENS, SILENT
+from keras_transformer.serving.http.openapi_schemas import JSON_SCHEMA
 from keras_transformer.serving.http.operations import Json, get, json_answer, post
 
 _ERROR = "OpenAiError"
@@ -136,14 +137,14 @@ def _search() -> Json:
         "top_k": {"type": "integer", "minimum": 0},
         "seed": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
         "stop": {"anyOf": [_STRING, {"type": "array", "items": _STRING, "maxItems": 64}]},
-        "json_schema": {"anyOf": [_STRING, {"type": "object"}, {"const": True}]},
+        "json_schema": JSON_SCHEMA,
         "regex": _STRING,
         "choices": _STRINGS,
         "response_format": _response_format(),
         "structured_outputs": _object(
             {},
             {
-                "json": {"anyOf": [_STRING, {"type": "object"}, {"const": True}]},
+                "json": JSON_SCHEMA,
                 "json_object": {"type": "boolean"},
                 "regex": _STRING,
                 "choice": _STRINGS,

@@ -153,6 +153,26 @@ def test_rows_of_the_other_interface_choose_theirs(
     assert wrong.status_code == 400 and "unclosed group" in wrong.json()["error"]
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)], ids=["object", "string"])
+def test_a_schema_is_an_object_or_its_text(
+    chat_artefact: Path,
+    start_shared: Callable[..., Any],
+    events: Callable[[Any], Any],
+    schema: Any,
+) -> None:
+    server, name = start_shared(chat_artefact), "generate_with_options"
+    row, column = {"prompt": "a", "json_schema": schema}, {"prompt": ["a"], "json_schema": [schema]}
+    answers = [
+        server.predict({"signature_name": name, **body})
+        for body in ({"instances": [row]}, {"inputs": column})
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    [whole] = answers[0].json()["predictions"]
+    *_, (_, streamed) = events(server.predict({"text": "a", "json_schema": schema}, ":stream"))
+    for text in (whole["text"], *answers[1].json()["outputs"]["text"], streamed["text"]):
+        assert set(json.loads(text)) == {"name", "age"}
+
+
 def test_a_stream_of_ours_ends_with_an_error_where_it_is_cut_off(
     chat_artefact: Path, start: Callable[..., Any], events: Callable[[Any], Any]
 ) -> None:
