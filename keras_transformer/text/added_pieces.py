@@ -19,6 +19,16 @@ from keras_transformer.text.tokenizer import Tokenizer
 _SPACE = "▁"
 
 
+def new_words(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
+    """Returns those of the words that are no token of the vocabulary yet.
+
+    Raises:
+        ValueError: As by `with_words`, except for words that are tokens already.
+    """
+    known = tokenizer.subwords
+    return [word for piece, word in _pieces(tokenizer, words) if known.id_of(piece) is None]
+
+
 def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     """Returns a tokenizer that reads each of the words as one token where a word begins.
 
@@ -32,24 +42,28 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
         ValueError: There is no word, one is empty, is nothing to the vocabulary's normalization,
             is a token already or stands there twice, or the tokenizer is none of SentencePiece.
     """
-    if tokenizer.kind != "sentencepiece":
-        raise ValueError(
-            f"words can be added to vocabularies of SentencePiece, and this is a {tokenizer.kind}."
-        )
+    pieces = _pieces(tokenizer, words)
     if not words:
         raise ValueError("there is no word to add: give at least one.")
+    for number, (piece, word) in enumerate(pieces, start=1):
+        if tokenizer.subwords.id_of(piece) is not None:
+            raise ValueError(f"word {number}, {word!r}, is a token of the vocabulary already.")
     model = read_message(tokenizer.model)
     further = take_further(model)
     _hold_special_places(model, tokenizer)
-    for piece in _pieces(tokenizer, words):
+    for piece, _ in pieces:
         # A piece that users defined is found first, by unigram models and BPE alike.
         model.pieces.add(piece=piece, score=0.0, type=USER_DEFINED)
     put_back(model, further)
     return Tokenizer(write_message(model))
 
 
-def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
-    """Returns the words as SentencePiece sees them in texts."""
+def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns each word as SentencePiece sees it in texts, and as it was given."""
+    if tokenizer.kind != "sentencepiece":
+        raise ValueError(
+            f"words can be added to vocabularies of SentencePiece, and this is a {tokenizer.kind}."
+        )
     normal = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     found: list[str] = []
     for number, word in enumerate(words, start=1):
@@ -66,10 +80,8 @@ def _pieces(tokenizer: Tokenizer, words: Sequence[str]) -> list[str]:
             raise ValueError(
                 f"word {number}, {word!r}, is the same as word {found.index(piece) + 1}."
             )
-        if tokenizer.subwords.id_of(piece) is not None:
-            raise ValueError(f"word {number}, {word!r}, is a token of the vocabulary already.")
         found.append(piece)
-    return found
+    return list(zip(found, words, strict=True))
 
 
 def _hold_special_places(model: Any, tokenizer: Tokenizer) -> None:

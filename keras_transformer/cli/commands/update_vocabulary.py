@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     from keras_transformer.training.transfer.update_vocabulary import update_vocabulary
 
     run = update_vocabulary(given.model, options.output, words, target_words)
-    print(f"wrote {run}, whose vocabulary has {len(words) + len(target_words)} words more")
+    print(f"wrote {run}")
     return 0
 
 

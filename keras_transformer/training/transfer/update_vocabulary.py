@@ -14,7 +14,7 @@ import numpy.typing as npt
 from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.runs.finished_run import load_run, write_finished_run
 from keras_transformer.runs.run_directory import IMPORTED, SEARCH, TRAINING_TEXT, RunDirectory
-from keras_transformer.text.added_pieces import with_words
+from keras_transformer.text.added_pieces import new_words, with_words
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.whole_files import check_output
 
@@ -40,8 +40,9 @@ class Growth:
 
     @classmethod
     def by(cls, before: Tokenizer, words: Sequence[str]) -> "Growth":
-        """Adds words to a tokenizer, if there are any; errors are those of `with_words`."""
-        return cls(before, with_words(before, words) if words else before, words)
+        """Adds those words to a tokenizer that are new; errors are those of `new_words`."""
+        new = new_words(before, words) if words else ()
+        return cls(before, with_words(before, new) if new else before, new)
 
     def widened(self, values: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
         """Returns a weight with one more slice along an axis for each word.
@@ -64,7 +65,8 @@ def update_vocabulary(
     Args:
         run: Directory of a finished run of any family.
         output: The run directory to write.
-        words: Words to add, to the source's vocabulary if there are two.
+        words: Words to add, to the source's vocabulary if there are two. Those that are tokens
+            already are left out.
         target_words: Words to add to the target's vocabulary, if there are two.
 
     Returns:
@@ -73,8 +75,8 @@ def update_vocabulary(
     Raises:
         FileExistsError: `output` holds something.
         FileNotFoundError: The run is missing or has not finished.
-        ValueError: A word cannot be added, or the run has one vocabulary and `target_words` are
-            given, or the model has cutoffs.
+        ValueError: A word cannot be added, or none is new, or the run has one vocabulary and
+            `target_words` are given, or the model has cutoffs.
     """
     place, begun = RunDirectory(Path(output)), RunDirectory(Path(run))
     check_output(place.path, is_directory=True)
@@ -88,11 +90,17 @@ def update_vocabulary(
         raise ValueError("there is no word to add: give at least one.")
     source = Growth.by(source_tokenizer, words)
     target = source if is_joint else Growth.by(target_tokenizer, target_words)
+    new = {"words": list(source.words), "target_words": [] if is_joint else list(target.words)}
+    added = sum(map(len, new.values()))
+    known = len(words) + len(target_words) - added
+    if not added:
+        raise ValueError(f"there is nothing to add: all words ({known}) are tokens already.")
     grown = grow(model, source, target)
     record = begun.load_training() if begun.has_training else {}
     kept = {name: record[name] for name in (IMPORTED, SEARCH, TRAINING_TEXT) if name in record}
-    added = {"run": str(begun.path), "words": list(words), "target_words": list(target_words)}
-    write_finished_run(place, grown, (source.after, target.after), {**kept, UPDATED: added})
+    record = {**kept, UPDATED: {"run": str(begun.path), **new}}
+    write_finished_run(place, grown, (source.after, target.after), record)
+    print(f"words added: {added}; tokens already: {known}")
     return place.path
 
 

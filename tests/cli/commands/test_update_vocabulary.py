@@ -14,10 +14,10 @@ def test_the_words_of_a_file_are_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("words.txt").write_text("Kubernetes\nxylophone\n", encoding="utf-8")
+    Path("words.txt").write_text("Kubernetes\nxylophone\nthe\n", encoding="utf-8")
     assert main(["import", str(MODEL), "--output", "run"]) == 0
     assert main(["update-vocabulary", "run", "--words", "words.txt", "--output", "more"]) == 0
-    assert "wrote more, whose vocabulary has 2 words more" in capsys.readouterr().out
+    assert "words added: 2; tokens already: 1\nwrote more\n" in capsys.readouterr().out
     before, after = (RunDirectory(Path(name)).load_config().to_dict() for name in ("run", "more"))
     assert after["source_vocab_size"] == before["source_vocab_size"] + 2
 

@@ -106,6 +106,7 @@ def test_what_cannot_be_added_leaves_nothing(tokenizer: Tokenizer, tmp_path: Pat
     for words, more, message in (
         ([], [], "there is no word to add"),
         ([""], [], "word 1 is empty"),
+        (["hello"], [], r"nothing to add: all words \(1\) are tokens already"),
         (["new"], ["neu"], "has one vocabulary: give all words as words"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -113,6 +114,14 @@ def test_what_cannot_be_added_leaves_nothing(tokenizer: Tokenizer, tmp_path: Pat
     with pytest.raises(FileExistsError, match="is not empty: name another output"):
         update_vocabulary(run, run, ["new"])
     assert not (tmp_path / "more").exists()
+
+
+def test_words_that_are_tokens_already_are_left_out(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", translation(tokenizer), tokenizer, tokenizer)
+    updated = update_vocabulary(run, tmp_path / "more", ["hello", *WORDS])
+    _, after, _ = load_run(updated)
+    assert after.vocab_size == tokenizer.vocab_size + len(WORDS)
+    assert RunDirectory(updated).load_training()["updated_vocabulary"]["words"] == WORDS
 
 
 def test_clusters_of_ids_do_not_grow(
