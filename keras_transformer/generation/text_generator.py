@@ -12,7 +12,7 @@ import numpy as np
 from keras_transformer.generation.continuation import Continuation
 from keras_transformer.generation.engine import GenerationEngine, longest_prompt
 from keras_transformer.generation.grammars import Grammars
-from keras_transformer.search.confidence import token_score
+from keras_transformer.search.confidence import perplexity
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.grammars import UnfinishedError
 from keras_transformer.search.keywords import SearchKeywords
@@ -322,7 +322,7 @@ class TextGenerator:
             ValueError: A text is longer than `max_text_length`.
         """
         scored = self.score(texts)
-        return [math.exp(-token_score(one.ids, one.log_probability)) for one in scored]
+        return [perplexity(one.log_probability, len(one.ids) + 1) for one in scored]
 
     def _prompt_ids(self, prompts: Sequence[str], options: SearchOptions) -> list[list[int]]:
         self._check_continues()

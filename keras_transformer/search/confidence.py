@@ -21,6 +21,23 @@ def token_score(ids: Sequence[int], log_probability: float) -> float:
     return log_probability / (len(ids) + 1)
 
 
+def perplexity(log_probability: float, tokens: int) -> float:
+    """Returns exp of the mean negative log-probability a token; infinity above all numbers.
+
+    Args:
+        log_probability: Of all tokens together, in nats.
+        tokens: How many they are, end tokens included.
+
+    Example:
+        >>> perplexity(-3000.0, 4)
+        inf
+    """
+    try:
+        return math.exp(-log_probability / tokens)
+    except OverflowError:
+        return math.inf
+
+
 def is_low(ids: Sequence[int], log_probability: float, min_score: float) -> bool:
     """Returns whether a translation's mean log-probability per token is below `min_score`."""
     return token_score(ids, log_probability) < min_score

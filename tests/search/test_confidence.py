@@ -9,6 +9,7 @@ from keras_transformer.search.confidence import (
     check_min_score,
     is_low,
     looks_like_babble,
+    perplexity,
     token_score,
 )
 
@@ -18,6 +19,12 @@ SOURCE = [11, 12, 13, 14, 15, 16, 17, 18]
 def test_the_end_token_counts() -> None:
     assert token_score([5, 6, 7], -2.0) == -0.5
     assert token_score([], -2.0) == -2.0
+
+
+def test_a_perplexity_above_all_numbers_is_infinite() -> None:
+    assert perplexity(-2.0, 4) == math.exp(0.5)
+    assert perplexity(-709.0 * 3, 3) == math.exp(709)
+    assert perplexity(-710.0 * 3, 3) == perplexity(-math.inf, 3) == math.inf
 
 
 @pytest.mark.parametrize(("total", "low"), [(-2.0, False), (-2.1, True), (-math.inf, True)])

@@ -12,6 +12,7 @@ from keras_transformer.config.families import ModelConfig
 from keras_transformer.export.onnx.calibrate.rows import Arrays, answer
 from keras_transformer.export.onnx.check.running import CheckedGraph
 from keras_transformer.export.onnx.graphs.specs import graph_specs
+from keras_transformer.search.confidence import perplexity
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,12 @@ class Loss:
     @classmethod
     def of_tokens(cls, exact: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> "Loss":
         """Compares the log-probabilities of each text's tokens."""
-        before, after = (float(np.exp(-np.mean(np.concatenate(one)))) for one in (exact, found))
-        value = after / before - 1
         tokens = sum(map(len, exact))
+        of_exact, of_found = (
+            float(np.concatenate(one).sum(dtype=np.float64)) for one in (exact, found)
+        )
+        before, after = perplexity(of_exact, tokens), perplexity(of_found, tokens)
+        value = perplexity(of_found - of_exact, tokens) - 1
         return cls(
             value,
             f"perplexity of {tokens} tokens {before:.3f} in float32, {after:.3f} quantised "

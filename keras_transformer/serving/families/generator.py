@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from keras_transformer.runtime.engine import reads_on
 from keras_transformer.runtime.generator import OnnxGenerator
 from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.runtime.prompts import PromptContinuer
-from keras_transformer.search.confidence import token_score
+from keras_transformer.search.confidence import perplexity
 from keras_transformer.search.grammars import GRAMMARS, UnfinishedError
 from keras_transformer.search.model_limits import HypothesisSize
 from keras_transformer.search.options import Hypothesis, search_options
@@ -331,9 +330,7 @@ def _write_best_and_reason(results: Sequence[list[Hypothesis]]) -> Outputs:
 
 
 def _write_scores(results: Sequence[Hypothesis]) -> Outputs:
-    # Above this an exponential is no float32 any more.
-    most = math.log(np.finfo(np.float32).max)
-    perplexities = [
-        math.exp(min(-token_score(one.ids, one.log_probability), most)) for one in results
-    ]
+    # JSON has no infinity.
+    most = float(np.finfo(np.float32).max)
+    perplexities = [min(perplexity(one.log_probability, len(one.ids) + 1), most) for one in results]
     return {**scores(results), "perplexity": floats(perplexities)}

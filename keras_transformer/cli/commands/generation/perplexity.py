@@ -1,6 +1,5 @@
 """`keras-transformer perplexity`: writes the perplexity of each line of standard input."""
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from keras_transformer.cli.json_answers import JsonAnswers
 from keras_transformer.cli.parser import CommandParser, read_fields
 from keras_transformer.cli.text_lines import TextLineOptions, answer_lines
 from keras_transformer.cli.text_models import open_generator
-from keras_transformer.search.confidence import token_score
+from keras_transformer.search.confidence import perplexity
 from keras_transformer.search.options import Hypothesis
 
 
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         for one in score(block):
             totals.add(one)
             yield {
-                "perplexity": math.exp(-token_score(one.ids, one.log_probability)),
+                "perplexity": perplexity(one.log_probability, len(one.ids) + 1),
                 "log_probability": one.log_probability,
                 "ids": list(map(int, one.ids)),
             }
@@ -81,7 +80,7 @@ class _Totals:
     def tell(self) -> None:
         """Writes the whole text's perplexity to standard error, if there was any text."""
         if self._tokens:
-            whole = math.exp(-self._log_probability / self._tokens)
+            whole = perplexity(self._log_probability, self._tokens)
             blank = f"; blank lines left out: {self._blank}" if self._blank else ""
             print(
                 f"perplexity of the whole text: {whole:.4f} ({self._tokens} tokens with the ends "

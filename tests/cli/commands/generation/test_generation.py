@@ -184,6 +184,17 @@ def test_perplexities_are_those_of_lines_and_of_the_whole(run_cli, generator) ->
     assert (empty.code, empty.out, empty.err) == (0, "", "")
 
 
+def test_an_infinite_perplexity_is_told(run_cli, generator, monkeypatch) -> None:
+    monkeypatch.setattr(
+        generator, "score", lambda texts: [Hypothesis(one, [5], -2000.0, -2000.0) for one in texts]
+    )
+    result = run_cli("perplexity", "model", stdin=b"a\n")
+    assert (result.code, result.out) == (0, "inf\n")
+    assert result.err.startswith("perplexity of the whole text: inf (2 tokens")
+    result = run_cli("perplexity", "model", "--jsonl", stdin=b'{"text": "a"}\n')
+    assert '"perplexity": null, "log_probability": -2000.0' in result.out
+
+
 def test_stops_are_repeated_flags_that_replace_those_of_a_file(
     run_cli, generator, tmp_path
 ) -> None:

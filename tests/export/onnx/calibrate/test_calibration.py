@@ -72,6 +72,10 @@ def test_the_loss_of_tokens_is_the_growth_of_perplexity_and_of_vectors_a_cosines
     loss = Loss.of_tokens(exact, found)
     assert loss.value == pytest.approx(2 ** (1 / 3) - 1)
     assert loss.text == "perplexity of 3 tokens 2.520 in float32, 3.175 quantised (+25.99%)"
+    # What is infinite in both may have grown all the same.
+    assert Loss.of_tokens([np.full(2, -900.0)], [np.full(2, -901.0)]).value == pytest.approx(
+        np.e - 1
+    )
     vectors = Loss.of_vectors([np.eye(2)], [np.array([[2.0, 0.0], [1.0, 1.0]])])
     assert vectors.value == pytest.approx((1 - 0.5**0.5) / 2)
     with pytest.raises(ValueError, match=r"more than max_loss \(0.25\).*\+25.99%.*raise the limit"):
