@@ -22,7 +22,7 @@ from keras_transformer.serving.http.json_tensors import check_keys, read_object
 from keras_transformer.serving.http.predict import asked_version
 from keras_transformer.serving.http.rest import MODEL_PATHS
 from keras_transformer.serving.models.rows import GRAMMAR_INPUTS, PHRASES, SAMPLING, STOP
-from keras_transformer.serving.models.served import languages_of, streaming
+from keras_transformer.serving.models.served import Translating, languages_of, streaming
 from keras_transformer.serving.models.service import Service
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.joined_lines import join_lines
@@ -60,8 +60,9 @@ class _Live:
         model, version = asked_version(request.scope)
         with self._service.refusals("rest", model):
             timeout = read_timeout(request.scope)
-            body, own = await self._read_drawn(request)
+            given = read_object(await self._bodies.read(request.scope, request.receive))
             loaded = self._service.find(model, version)
+            body, own = self._read_drawn(given, loaded)
         asked = (body["text"], body.get("target_prefix", ""), timeout, _languages(body))
         events = self._events(loaded, asked, own)
         # What is refused before the first piece is answered as any other request.
@@ -131,11 +132,14 @@ class _Live:
                 raise
             yield _event({"error": error.message}, "error")
 
-    async def _read_drawn(self, request: Request) -> tuple[dict[str, str], dict[str, Any]]:
-        """Returns the texts of a request and its search options."""
+    def _read_drawn(
+        self, body: dict[str, Any], loaded: LoadedVersion
+    ) -> tuple[dict[str, str], dict[str, Any]]:
+        """Returns the texts of a body and its search options."""
         names = ("text", "target_prefix", _JOIN, *_LANGUAGES)
-        body = read_object(await self._bodies.read(request.scope, request.receive))
-        check_keys(body, (*names, *_OWN))
+        # Those of other families have errors of their own.
+        unknown = [name for name in body if name not in (*names, *_OWN)]
+        check_keys(unknown, _stream_keys(loaded))
         own = {name: body.pop(name) for name in _OWN if name in body}
         for name in _LISTS:
             if isinstance(own.get(name, []), str):
@@ -166,6 +170,16 @@ class _Live:
             except UnicodeEncodeError as error:
                 raise refusal(f"{name} has half a surrogate pair.") from error
         return {**body, "text": join_lines(body["text"])} if joins else body
+
+
+def _stream_keys(loaded: LoadedVersion) -> list[str]:
+    """Returns the keys of a stream that a model takes."""
+    model = streaming(loaded.name, loaded.model)
+    more = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].more]
+    names = ["text", _JOIN]
+    if isinstance(model, Translating):
+        names += ["target_prefix", *(_LANGUAGES if model.languages.codes else ())]
+    return names + [name for name in _OWN if name in more]
 
 
 def _languages(body: dict[str, str]) -> tuple[str, str]:

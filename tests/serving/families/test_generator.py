@@ -93,6 +93,12 @@ def test_what_it_cannot_answer_is_refused(serve: Callable[..., Any]) -> None:
     for verb, body, message in (
         (":explain", {"text": "a"}, "has no answers to explain"),
         (":stream", {"text": "a", "target_prefix": "b"}, "target_prefix is for translations"),
+        (
+            ":stream",
+            {"text": "a", "max_tokens": 5},
+            "unknown key 'max_tokens', expected text, join_lines, sample, temperature, top_k, "
+            "top_p, seed, stop, json_schema, regex, choices.",
+        ),
         (":stream", {"text": "a", "stop": None}, "stop must be a string or a list of strings"),
         (":predict", {"instances": ["the river " * 30]}, "row 0 of prompt has"),
     ):

@@ -86,6 +86,14 @@ def test_what_is_wrong_is_said_before_a_stream_begins(server, path, body, messag
     assert message in response.json()["error"]
 
 
+def test_keys_of_other_families_are_not_proposed(server) -> None:
+    response = server.predict({"text": "a", "tekst": "b"}, ":stream")
+    assert response.json()["error"].endswith(
+        "unknown key 'tekst', expected text, join_lines, target_prefix, sample, temperature, "
+        "top_k, top_p, seed, glossary, require."
+    )
+
+
 @pytest.mark.parametrize(
     ("own", "options"),
     [
