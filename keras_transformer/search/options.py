@@ -203,7 +203,10 @@ class SearchOptions:
         object.__setattr__(self, name, value)
         if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
             limit = "at least 0" if zero else "above 0"
-            raise ValueError(f"{name} must be finite and {limit}, got {value}.")
+            # Elsewhere 0 asks for greedy search.
+            is_greedy = name == "temperature" and value == 0
+            mend = ": leave it and sample=True out for greedy search" if is_greedy else ""
+            raise ValueError(f"{name} must be finite and {limit}, got {value}{mend}.")
 
     def _normalize_tokens(self) -> None:
         """Makes tuples of lists, so that options can be hashed."""

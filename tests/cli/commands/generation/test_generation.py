@@ -77,6 +77,14 @@ def test_lines_keep_their_order_and_empty_lines_are_continued(run_cli, generator
     assert run_cli("generate", "model", "--jsonl", stdin=b'{"text": ""}\n').err == ""
 
 
+def test_a_temperature_of_0_is_told_how_to_be_greedy(run_cli, generator) -> None:
+    result = run_cli("generate", "model", "--sample", "--temperature", 0, stdin=b"a\n")
+    assert (result.code, result.out) == (1, "")
+    assert "--temperature must be finite and above 0, got 0.0: leave it and --sample out" in (
+        result.err
+    )
+
+
 def test_search_flags_reach_the_generator(run_cli, generator) -> None:
     flags = "--beam-size 4 --max-length 9 --min-length 2 --no-repeat-ngram-size 3"
     run_cli("generate", "model", *flags.split(), "--no-include-prompt", stdin=b"a\n")
