@@ -4,7 +4,7 @@ be read in several ways, such as `(a+)+`, of which Python's `re` tries all.
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|]", re.DOTALL)
@@ -37,6 +37,10 @@ class _Node(NamedTuple):
     is_final: bool
 
 
+# What is read over and over: a letter, or the alternatives of a group.
+_Run = str | Sequence[Sequence[_Node]]
+
+
 def may_take_for_ever(expression: str) -> bool:
     r"""Returns whether a search with a valid expression may take twice as long with each letter.
 
@@ -60,19 +64,18 @@ def may_take_for_ever(expression: str) -> bool:
 def may_take_very_long(expression: str) -> bool:
     r"""Returns whether a search with a valid expression may take eight times as long in a text of
     twice the length: two unlimited repetitions of one branch, and all that must stand between them,
-    read the same character, and something must follow.
+    read the same character or repeat the same group, and something must follow.
 
     Example:
         >>> [may_take_very_long(one) for one in (r"\w*\w*x", ".*a.*b", r"\d+-\d+", r"\w+\s*=")]
         [True, True, False, False]
     """
     branches, _ = _read(expression, 0)
-    inner = [branch for one in _all_groups(branches) for branch in one.branches]
+    inner = [list(_flat(branch)) for one in _all_groups(branches) for branch in one.branches]
     outer = [_up_to_last_required(list(_flat(branch))) for branch in branches]
-    letters = {*string.printable, *expression}
-    return any(
-        _shares(branch, letter) for branch in (*outer, *map(_flat, inner)) for letter in letters
-    )
+    groups = [one.branches for one in _all_groups(branches) if one.most is None]
+    runs = [*{*string.printable, *expression}, *groups]
+    return any(_shares(branch, run) for branch in (*outer, *inner) for run in runs)
 
 
 def _up_to_last_required(branch: Sequence[_Node]) -> Sequence[_Node]:
@@ -81,11 +84,11 @@ def _up_to_last_required(branch: Sequence[_Node]) -> Sequence[_Node]:
     return [*branch[:last], branch[last]._replace(most=1)] if branch else branch
 
 
-def _shares(branch: Iterable[_Node], letter: str) -> bool:
-    """Returns whether repetitions beside each other may share a run of a letter."""
+def _shares(branch: Sequence[_Node], run: _Run) -> bool:
+    """Returns whether repetitions beside each other may share a run of a letter or a group."""
     is_begun = False
     for node in branch:
-        reads = _reads(node, letter)
+        reads = _reads(node, run)
         is_long = reads and node.most is None and not node.is_final
         if is_long and is_begun:
             return True
@@ -93,13 +96,15 @@ def _shares(branch: Iterable[_Node], letter: str) -> bool:
     return False
 
 
-def _reads(node: _Node, letter: str) -> bool:
-    """Returns whether a part may match a run of a letter."""
+def _reads(node: _Node, run: _Run) -> bool:
+    """Returns whether a part may match a run of a letter or a group."""
+    if not isinstance(run, str):
+        return node.branches == run
     if not node.branches:
-        return _matches(node.text, letter)
+        return _matches(node.text, run)
     return any(
-        any(_reads(one, letter) for one in branch)
-        and all(_reads(one, letter) for one in branch if one.least)
+        any(_reads(one, run) for one in branch)
+        and all(_reads(one, run) for one in branch if one.least)
         for branch in node.branches
     )
 

@@ -48,7 +48,18 @@ def test_a_span_pattern_that_takes_for_ever_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    [r"\w*\w*x", r".*a.*b", r"<a.*?>.*?</a>", r"[а-я]+[а-я]*x", r"(?:a|b)*a*c", r"(\w*\w*)-"],
+    [
+        r"\w*\w*x",
+        r".*a.*b",
+        r"<a.*?>.*?</a>",
+        r"[а-я]+[а-я]*x",
+        r"(?:a|b)*a*c",
+        r"(\w*\w*)-",
+        r"(?:ab)*(?:ab)*x",
+        r"(?:\.\d)+-?((?:\.\d)+)x",
+        r"(?:(?:ab)+;?(?:ab){2,})x",
+        r"(?:[0-9]*[0-9]*;)?x",
+    ],
 )
 def test_two_repetitions_that_share_what_they_read_are_refused(expression: str) -> None:
     assert may_take_very_long(expression)
@@ -58,7 +69,18 @@ def test_two_repetitions_that_share_what_they_read_are_refused(expression: str) 
 
 @pytest.mark.parametrize(
     "expression",
-    [*QUICK, r"(?:\w+\.)*\w+", r"\w+@\w+\.com", r"#\w*-?\w*", r"\w*+\w*x", r".{0,20}a.*b"],
+    [
+        *QUICK,
+        r"(?:\w+\.)*\w+",
+        r"\w+@\w+\.com",
+        r"#\w*-?\w*",
+        r"\w*+\w*x",
+        r".{0,20}a.*b",
+        r"(?:ab)*(?:ab)*",
+        r"(?:ab)*-(?:ab)*x",
+        r"(?:ab)*(?:cd)*x",
+        r"(?:ab)*+(?:ab)*x",
+    ],
 )
 def test_others_are_taken_and_read_no_more_than_a_limit(expression: str) -> None:
     assert not may_take_very_long(expression)
