@@ -50,6 +50,7 @@ from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.export.onnx.settings import FASTEST, Quantization, check_settings
 from keras_transformer.export.placement import placed
 from keras_transformer.generation.chat_template import CHAT_TEMPLATE, ChatTemplate
+from keras_transformer.models.lora.adaptation import base_digest
 from keras_transformer.runtime.onnx_graphs.operators import (
     operators_revision,
     operators_version,
@@ -268,6 +269,7 @@ def _describe(
         fallback=form.fallback,
         producer={DISTRIBUTION: __version__, **imported_versions(*packages)},
         shortlist=None if shortlist is None else _describe_shortlist(shortlist, directory),
+        adapter_base=base_digest(model) if form.has_adapters else None,
     )
 
 

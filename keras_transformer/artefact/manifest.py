@@ -85,6 +85,8 @@ class Manifest:
         shortlist: The target tokens that each source token may need; None if searches choose among
             all.
         chat: The template of chats; None if the model has none.
+        adapter_base: What the files of adapters call the model's weights; None if the graphs take
+            no adapters, and in artefacts of earlier versions.
         format_version: Version of this contract.
 
     Raises:
@@ -110,6 +112,7 @@ class Manifest:
     training_text: TrainingText | None = None
     shortlist: ShortlistFile | None = None
     chat: StoredFile | None = None
+    adapter_base: str | None = None
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
@@ -335,6 +338,7 @@ def _from_values(values: dict[str, Any]) -> Manifest:
         training_text=None if seen is None else TrainingText.from_dict(seen),
         shortlist=None if listed is None else ShortlistFile(**listed),
         chat=None if chat is None else StoredFile(**chat),
+        adapter_base=values.get("adapter_base"),
     )
 
 

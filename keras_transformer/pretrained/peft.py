@@ -71,6 +71,8 @@ def import_adapter(
         layer.lora_kernel_a.assign(down)
         layer.lora_kernel_b.assign(up)
     save_lora_file(model, output)
+    if named := values.get("base_model_name_or_path", None):
+        print(f"{values.origin} names the model that it belongs to: {named}")
     return output
 
 

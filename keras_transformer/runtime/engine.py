@@ -94,7 +94,8 @@ class DecoderEngine:
                 "from any place on: export it again, or leave it at 0 for a model of another "
                 "family, or with relative sinusoids or recurrence."
             )
-        self.adapters = Adapters(manifest.graphs["decoder"].inputs, adapters or {})
+        inputs = manifest.graphs["decoder"].inputs
+        self.adapters = Adapters(inputs, adapters or {}, manifest.adapter_base)
         self._shortlist = _open_shortlist(manifest, files)
         self._meeting = Meeting()
         self._graphs.open(*self._reads)

@@ -47,9 +47,14 @@ def write_adapter(base: Path, folder: Path, modules: tuple[str, ...], **config: 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_adapted_model_is_the_merged_one(model: str, tmp_path: Path) -> None:
-    merged = write_adapter(STACKS / model, tmp_path, MODELS[model])
+def test_the_adapted_model_is_the_merged_one(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = {"base_model_name_or_path": "some/model"}
+    merged = write_adapter(STACKS / model, tmp_path, MODELS[model], **base)
     file = import_adapter(tmp_path, STACKS / model, tmp_path / "one.lora.npz")
+    # Whether it is the directory's nobody can tell but by its name.
+    assert "names the model that it belongs to: some/model\n" in capsys.readouterr().out
     ours, *_ = from_pretrained(STACKS / model)
     ours.load_lora_weights(file)
     wanted, *_ = from_pretrained(merged)

@@ -45,7 +45,10 @@ def test_the_default_is_greedy() -> None:
         ({"repetition_penalty": 0}, "repetition_penalty must be finite and above 0, got 0"),
         ({"max_length_ratio": 0.0}, "max_length_ratio must be finite and above 0, got 0.0"),
         ({"sample": True, "temperature": 0}, "above 0, got 0.0: leave it and sample=True out for"),
-        ({"sample": True, "temperature": -1}, r"temperature must be finite and above 0, got -1.0\."),
+        (
+            {"sample": True, "temperature": -1},
+            r"temperature must be finite and above 0, got -1.0\.",
+        ),
         ({"sample": True, "top_p": 0}, "top_p must be finite and above 0, got 0"),
         ({"sample": True, "top_p": 1.5}, r"top_p is a probability in \(0, 1\], got 1.5"),
         (

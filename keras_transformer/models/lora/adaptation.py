@@ -2,6 +2,7 @@
 the product of two narrow matrices, and the products are merged in the end.
 """
 
+import hashlib
 import math
 from collections.abc import Collection, Iterator
 from typing import TypeVar
@@ -140,6 +141,22 @@ def merged_weights(model: keras.Model) -> Iterator[np.ndarray]:
             yield _merged_kernel(adapted[weight.path])
         elif weight.name not in FACTORS:
             yield np.asarray(weight)
+
+
+def base_digest(model: keras.Model) -> str | None:
+    """Returns a name of the weights that factors stand beside, which training them never changes.
+
+    It is the SHA-256 of each linear layer's path, shape and first row: another training changes all
+    rows. None if a layer is quantized.
+    """
+    digest = hashlib.sha256()
+    for layer in linear_layers(model):
+        if layer.quantization_mode is not None:
+            return None
+        kernel = np.asarray(_kernel_of(layer), np.float32)
+        digest.update(f"{layer.path} {kernel.shape}".encode())
+        digest.update(kernel[0].astype("<f4").tobytes())
+    return digest.hexdigest()
 
 
 def linear_layers(model: keras.Model) -> Iterator[keras.layers.Dense]:

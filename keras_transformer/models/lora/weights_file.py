@@ -14,6 +14,7 @@ from keras_transformer.models.lora.adaptation import (
     FACTORS,
     adapt_low_rank,
     adapted_layers,
+    base_digest,
     linear_layers,
 )
 from keras_transformer.whole_files import numpy_archive, whole_file
@@ -48,7 +49,11 @@ def save_mean_adapter(model: keras.Model, states: Sequence[Arrays], path: Path) 
         path: The file to write.
     """
     layer = adapted_layers(model)[0]
-    settings = {"rank": layer.lora_rank * len(states), "alpha": layer.lora_alpha}
+    settings = {
+        "rank": layer.lora_rank * len(states),
+        "alpha": layer.lora_alpha,
+        "base": base_digest(model),
+    }
     values = {name: _joined(name, [state[name] for state in states]) for name in states[0]}
     with whole_file(path, sum(value.nbytes for value in values.values())) as partial:
         contents: dict[str, Any] = {_SETTINGS: np.array(json.dumps(settings)), **values}
@@ -64,20 +69,22 @@ def load_lora_file(model: keras.Model, path: Path) -> None:
     """Sets what `save_lora_file` wrote; see `FamilyModel`."""
     values = _read(path)
     settings = json.loads(str(values.pop(_SETTINGS)))
-    rank, alpha = settings["rank"], settings["alpha"]
+    rank, alpha, base = settings["rank"], settings["alpha"], settings.get("base")
     layers = adapted_layers(model)
     if layers:
-        own = {"rank": layers[0].lora_rank, "alpha": layers[0].lora_alpha}
-        if own != settings:
+        own = layers[0].lora_rank, layers[0].lora_alpha
+        if own != (rank, alpha):
             raise ValueError(
-                f"{path} has LoRA with {_spelt(settings)}, the model with {_spelt(own)}: load it "
-                "into a model without LoRA."
+                f"{path} has LoRA with {_spelt(rank, alpha)}, the model with {_spelt(*own)}: load "
+                "it into a model without LoRA."
             )
         _check_fits(path, values, {weight.path: tuple(weight.shape) for weight in _trained(model)})
+        _check_base(path, base, model)
     else:
         factors = {name for name in values if name.rpartition("/")[2] in FACTORS}
         fresh = set(values) - factors
         _check_fits(path, values, _shapes(model, rank, factors, fresh))
+        _check_base(path, base, model)
         targets = {name.rpartition("/")[0] for name in factors}
         adapt_low_rank(model, rank, fresh, alpha=alpha, targets=targets)
     for weight in _trained(model):
@@ -137,5 +144,15 @@ def _check_fits(path: Path, values: Arrays, shapes: Shapes) -> None:
             )
 
 
-def _spelt(settings: dict[str, Any]) -> str:
-    return f"rank {settings['rank']} and alpha {settings['alpha']:g}"
+def _check_base(path: Path, expected: str | None, model: keras.Model) -> None:
+    """Raises `ValueError` if the file was trained beside other weights, where both are known."""
+    found = base_digest(model)
+    if None not in (expected, found) and expected != found:
+        raise ValueError(
+            f"{path} does not fit the model: it was trained beside other weights of these shapes. "
+            "Load it into the model that it was trained on."
+        )
+
+
+def _spelt(rank: int, alpha: float) -> str:
+    return f"rank {rank} and alpha {alpha:g}"

@@ -43,6 +43,7 @@ class Adapters:
     Args:
         inputs: The inputs of one of its graphs that take adapters.
         files: For each name the file that `save_lora_weights` wrote.
+        base: What files call the model's weights; None if it is not known.
 
     Attributes:
         arrays: What the graphs take, whatever the texts: the factors of all adapters, and which of
@@ -55,7 +56,10 @@ class Adapters:
     """
 
     def __init__(
-        self, inputs: Sequence[GraphTensor], files: Mapping[str, str | os.PathLike[str]]
+        self,
+        inputs: Sequence[GraphTensor],
+        files: Mapping[str, str | os.PathLike[str]],
+        base: str | None = None,
     ) -> None:
         shapes = {spec.name: spec.shape for spec in inputs}
         sizes = {
@@ -69,7 +73,8 @@ class Adapters:
                 "adapters=True (--adapters)."
             )
         self.names = tuple(files)
-        self.arrays: Arrays = _joined(sizes, [_read(Path(one), sizes) for one in files.values()])
+        read = [_read(Path(one), sizes, base) for one in files.values()]
+        self.arrays: Arrays = _joined(sizes, read)
 
     def ids(self, names: Sequence[str | None]) -> Arrays:
         """Returns what the graphs take of texts: the place of each one's adapter.
@@ -115,7 +120,7 @@ def _joined(sizes: Mapping[str, Sizes], read: Sequence[_Read]) -> Arrays:
     return arrays
 
 
-def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
+def _read(path: Path, sizes: Mapping[str, Sizes], base: str | None) -> _Read:
     """Reads an adapter."""
     if not path.is_file():
         raise FileNotFoundError(
@@ -129,7 +134,7 @@ def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
         rank = int(settings["rank"])
         if rank < 1 or not values:
             raise ValueError(f"it has {len(values)} factors of rank {rank}")
-        scale = settings["alpha"] / rank
+        scale, own_base = settings["alpha"] / rank, settings.get("base")
     except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
         raise ValueError(f"{path} is no LoRA file, or damaged: {error}") from error
     found: Arrays = {}
@@ -147,4 +152,9 @@ def _read(path: Path, sizes: Mapping[str, Sizes]) -> _Read:
                 f"{path} does not fit the model: {name} has the shape {value.shape}, {value.dtype}."
             )
         found[adapter_factors(layer)[is_up]] = value * scale if is_up else value
+    if None not in (base, own_base) and base != own_base:
+        raise ValueError(
+            f"{path} does not fit the model: it was trained beside other weights of these shapes. "
+            "Export the run that it started from, or name an adapter of this model."
+        )
     return _Read(rank, found)

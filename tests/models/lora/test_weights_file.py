@@ -55,12 +55,20 @@ def test_a_file_makes_the_adapted_model_of_the_plain_one(config: Any, file: Path
 
 
 def test_the_file_has_what_is_trained_alone(file: Path) -> None:
-    model = adapted(build_model(ENCODER), fresh=HEAD)
+    model = build_model(ENCODER)
+    plain = model.get_weights()
+    adapted(model, fresh=HEAD)
     model.save_lora_weights(file)
     with np.load(file) as saved:
         assert set(saved.files) == {"settings", *(w.path for w in model.trainable_weights)}
     assert set(HEAD) < {weight.path for weight in model.trainable_weights}
     other = build_model(ENCODER)
+    other.set_weights(model.merge_lora().get_weights())
+    with pytest.raises(ValueError, match="was trained beside other weights of these shapes. Load"):
+        other.load_lora_weights(file)
+    assert len(other.trainable_weights) == len(other.weights)
+    for weight, value in zip(other.weights, plain, strict=True):
+        weight.assign(value)
     other.load_lora_weights(file)
     for weight in model.trainable_weights:
         [found] = [w for w in other.trainable_weights if w.path == weight.path]

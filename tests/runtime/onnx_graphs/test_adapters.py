@@ -1,6 +1,8 @@
 """Adapters of several texts share a batch, and each writes what the model with it merged writes."""
 
+import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import OnnxGenerator
+from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.search.options import SearchOptions
 
 NAMES = [None, "first", "second", "first", "second", None, "second"]
@@ -106,6 +109,24 @@ def test_files_that_do_not_fit_are_refused(adapted_decoder: Any, tmp_path: Path)
     refused("has the shape", settings=settings, **{name: words})
     with pytest.raises(FileNotFoundError, match="or what save_lora_weights wrote"):
         OnnxGenerator(adapted_decoder.path, adapters={"one": tmp_path / "missing.npz"})
+
+
+def test_a_file_of_another_model_of_the_same_shapes_is_refused(
+    adapted_decoder: Any, tmp_path: Path
+) -> None:
+    with np.load(adapted_decoder.files["first"]) as file:
+        values = dict(file)
+    settings = json.loads(str(values["settings"]))
+    assert settings["base"] == Manifest.read(adapted_decoder.path).adapter_base
+    # Earlier versions wrote none.
+    for base, outcome in (
+        ("0" * 64, pytest.raises(ValueError, match="was trained beside other weights")),
+        (None, nullcontext()),
+    ):
+        values["settings"] = np.array(json.dumps({**settings, "base": base}))
+        np.savez(tmp_path / "other.npz", **values)
+        with outcome, OnnxGenerator(adapted_decoder.path, adapters={"a": tmp_path / "other.npz"}):
+            pass
 
 
 def test_whole_texts_are_scored_without_adapters(generator: OnnxGenerator) -> None:
