@@ -254,11 +254,13 @@ def train_fitting_tokenizer(
     size = CharacterCount(read).vocabulary_size(rule)
     size += len(SLOTS) if more.get("has_slots") else 0
     size += len(TERM_MARKS) if more.get("has_term_marks") else 0
-    try:
-        return train_tokenizer(sentences, size, model_type, **more)
-    except TooManyPiecesError as error:
-        # Texts that repeat each other have fewer different pieces than their length says.
-        return train_tokenizer(sentences, error.most, model_type, **more)
+    while True:
+        try:
+            return train_tokenizer(sentences, size, model_type, **more)
+        except TooManyPiecesError as error:
+            # Texts that repeat each other have fewer different pieces than their length says. So
+            # few that bytes have no room leave fewer still.
+            size = error.most
 
 
 def train_tokenizer(

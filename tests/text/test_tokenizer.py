@@ -56,6 +56,13 @@ def test_a_vocabulary_of_characters_has_each_or_the_most_frequent(sentences):
     assert {*few.pieces(range(4, 9))} < {*letters, "▁"}
 
 
+def test_a_long_text_that_repeats_itself_has_a_vocabulary_without_bytes():
+    # Long enough for bytes, which leave no room for so few pieces.
+    fitting = train_fitting_tokenizer(["the red dog", "a cat"] * 20_000, None)
+    assert fitting.vocab_size < 30
+    assert fitting.decode(fitting.encode(["the cat"])) == ["the cat"]
+
+
 def test_characters_that_a_large_vocabulary_lacks_are_bytes(sentences):
     spelled = train_tokenizer(sentences, 2000, "char")
     assert spelled.vocab_size < 400
