@@ -115,6 +115,7 @@ SHARED_WITH_SERVER = SHARED | {
     "keras_transformer.files.segments",
     "keras_transformer.files.translating",
     "keras_transformer.generation.chat_template",
+    "keras_transformer.suggestions",
     "keras_transformer.text.joined_lines",
     "keras_transformer.translation.by_sentence",
     "keras_transformer.understanding.results",

@@ -164,10 +164,12 @@ class _Prompts:
     def check_whole(self, found: Sequence[Hypothesis]) -> None:
         """Names a line whose texts did not all fulfil their grammar."""
         self._answered += 1
-        if self._search.grammar and any(one.stop_reason != "eos" for one in found):
+        reasons = {one.stop_reason for one in found}
+        if self._search.grammar and not reasons <= {"eos", "stop"}:
+            mend = "raise --max-length" if "length" in reasons else "the vocabulary cannot write it"
             print(
                 f"keras-transformer generate: a text of line {self._answered} of the input ended "
-                f"before it fulfilled {self._search.grammar[0]}: raise --max-length.",
+                f"before it fulfilled {self._search.grammar[0]}: {mend}.",
                 file=sys.stderr,
             )
 

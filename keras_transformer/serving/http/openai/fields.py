@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from keras_transformer.serving.errors import ServingError, refusal
+from keras_transformer.suggestions import did_you_mean
 
 _MOST_SHOWN = 60
 
@@ -19,9 +20,11 @@ class Fields:
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self._left = {name: value for name, value in body.items() if value is not None}
+        self._asked: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
         """Tells whether a field is given and was not taken yet."""
+        self._asked.add(name)
         return name in self._left
 
     def peek(self, name: str) -> Any:
@@ -30,6 +33,7 @@ class Fields:
 
     def take(self, name: str, default: Any = None) -> Any:
         """Returns a field's value as it is."""
+        self._asked.add(name)
         return self._left.pop(name, default)
 
     def required(self, name: str) -> Any:
@@ -38,13 +42,13 @@ class Fields:
         Raises:
             ServingError: It is missing.
         """
-        if name not in self._left:
+        if name not in self:
             raise refusal(f"the field {name!r} is missing.", name)
         return self.take(name)
 
     def text(self, name: str, default: str | None = None) -> Any:
         """Returns a string."""
-        if name not in self._left:
+        if name not in self:
             return default
         return checked_text(name, self.take(name))
 
@@ -67,7 +71,7 @@ class Fields:
             most: The most.
             used: What larger ones count as, for messages; None if all count.
         """
-        if name not in self._left:
+        if name not in self:
             return default
         value = self.take(name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -84,7 +88,7 @@ class Fields:
             most: The most.
             above: Whether `least` itself is refused.
         """
-        if name not in self._left:
+        if name not in self:
             return None
         value = self.take(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -135,7 +139,8 @@ class Fields:
                 continue
             if name in neutral:
                 raise refusal(f"{name} is not supported here: leave it out.", name)
-            raise refusal(f"unknown field {name!r}: leave it out.", name)
+            hint = did_you_mean(name[:_MOST_SHOWN], sorted({*self._asked, *silent}))
+            raise refusal(f"unknown field {name!r}{hint or ': leave it out.'}", name)
 
 
 def checked_text(name: str, value: Any) -> str:

@@ -11,6 +11,7 @@ import pytest
 from keras_transformer.config.decoder_only import DecoderConfig
 from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.search.options import Hypothesis, SearchOptions
+from keras_transformer.search.stops import StopReason
 
 
 @dataclasses.dataclass
@@ -21,6 +22,7 @@ class ShoutingGenerator:
     config = DecoderConfig(vocab_size=10, max_positions=120)
     blocks: list[list[str]] = dataclasses.field(default_factory=list)
     options: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    stop_reason: StopReason | None = None
 
     def text_lengths(self, texts: Sequence[str]) -> list[int]:
         return list(map(len, texts))
@@ -37,7 +39,12 @@ class ShoutingGenerator:
         self.generate(prompts, **options)
         ranks = range(min(2, options["num_hypotheses"]))
         return [
-            [Hypothesis(prompt + "!" * (1 + rank), [], -0.5 - rank, -1.0) for rank in ranks]
+            [
+                Hypothesis(
+                    prompt + "!" * (1 + rank), [], -0.5 - rank, -1.0, stop_reason=self.stop_reason
+                )
+                for rank in ranks
+            ]
             for prompt in prompts
         ]
 
@@ -108,6 +115,23 @@ def test_a_grammar_reaches_the_generator(run_cli, generator, tmp_path) -> None:
         {**none, "choices": ("yes", "no")},
         {**none, "regex": "a+"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("length", "before it fulfilled regex: raise --max-length.\n"),
+        (None, "before it fulfilled regex: the vocabulary cannot write it.\n"),
+        ("eos", ""),
+        ("stop", ""),
+    ],
+)
+def test_a_text_that_is_not_whole_is_told_why(
+    run_cli, generator, reason: StopReason | None, said: str
+) -> None:
+    generator.stop_reason = reason
+    result = run_cli("generate", "model", "--regex", "a+", stdin=b"a\n")
+    assert result.err.endswith(said) and bool(result.err) is bool(said)
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_what_changes_no_answer_is_ignored(client: Any) -> None:
         ({"prompt": "the river " * 30}, "prompt", "more than the limit of"),
         ({"suffix": "b"}, "suffix", "suffix is not supported"),
         ({"extra_body": {"beams": 3}}, "beams", "unknown field 'beams'"),
+        ({"extra_body": {"max_token": 3}}, "max_token", "'max_token'; did you mean 'max_tokens'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(
