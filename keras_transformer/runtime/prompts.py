@@ -321,8 +321,14 @@ def begun_within(scores: Sequence[TokenScore], length: int) -> int:
 def places(scores: Sequence[TokenScore], begin: int = 0) -> list[int]:
     """Returns the character at which each token begins, and the one behind the last.
 
-    Tokens that spell parts of a character begin where it does.
+    Tokens that spell parts of a character begin where it does. Bytes that are no character are
+    U+FFFD, as in the text.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-    sizes = (len(decoder.decode(one.spelled)) for one in scores)
-    return list(itertools.accumulate(sizes, initial=begin))
+    decoder, found = codecs.getincrementaldecoder("utf-8")("replace"), list[int]()
+    for one in scores:
+        begin += len(decoder.decode(one.spelled[:1]))
+        # The first byte belongs to a character that goes on, or to the last one.
+        is_open = not one.spelled or bool(decoder.getstate()[0])
+        found.append(begin if is_open else begin - 1)
+        begin += len(decoder.decode(one.spelled[1:]))
+    return [*found, begin + len(decoder.decode(b"", final=True))]
