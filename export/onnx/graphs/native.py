@@ -101,7 +101,13 @@ class Native(OnnxRuntime):
             types = None if types is None else rows.take(types)
 
         def places() -> str:
-            return places_of_texts(graph, parts.ids, mask, rows, only_tokens=reads_tokens)
+            found = places_of_texts(graph, parts.ids)
+            if rows is not None:
+                return rows.take(found)
+            if not reads_tokens:
+                return found
+            tokens = graph.reshape(graph.op("NonZero", graph.reshape(mask, -1)), -1)
+            return graph.op("Gather", found, tokens, axis=0)
 
         def own(attention: Any, number: int) -> Parts:
             relative = parts.stack.relative_of(number)
@@ -171,35 +177,26 @@ class Native(OnnxRuntime):
         }
         return self.run(graph, parts.stack, states, attend)
 
-    def attend_texts(self, graph: GraphBuilder, parts: DecoderParts) -> EmitAttention:
-        """Returns what emits attention within given texts; see `OnnxRuntime.attend_texts`."""
-        theirs = super().attend_texts(graph, parts)
+    def attend_text(
+        self, graph: GraphBuilder, parts: DecoderParts, attention: Any, number: int
+    ) -> Parts:
+        """Emits attention within given texts; see `OnnxRuntime.attend_text`."""
+        if not is_ours(attention):
+            return super().attend_text(graph, parts, attention, number)
+        return text_attention(graph, attention, parts.ids, parts.stack.relative_of(number))
 
-        def own(attention: Any, number: int) -> Parts:
-            if not is_ours(attention):
-                return theirs(attention, number)
-            relative = parts.stack.relative_of(number)
-            return text_attention(graph, attention, parts.ids, relative)
-
-        return own
-
-    def attend_prompts(
-        self, graph: GraphBuilder, parts: DecoderParts, *, may_group: bool
-    ) -> EmitAttention:
-        """Returns what emits attention within prompts; see `OnnxRuntime.attend_prompts`."""
-        theirs = super().attend_prompts(graph, parts, may_group=may_group)
-
-        def own(attention: Any, number: int) -> Parts:
-            if not is_ours(attention):
-                return theirs(attention, number)
-            relative = parts.stack.relative_of(number)
-            return prompt_attention(graph, attention, number, parts.ids, relative)
-
-        return own
+    def attend_prompt(
+        self, graph: GraphBuilder, parts: DecoderParts, attention: Any, number: int, **flags: bool
+    ) -> Parts:
+        """Emits attention within prompts; see `OnnxRuntime.attend_prompt`."""
+        if not is_ours(attention):
+            return super().attend_prompt(graph, parts, attention, number, **flags)
+        relative = parts.stack.relative_of(number)
+        return prompt_attention(graph, attention, number, parts.ids, relative)
 
     def embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
         """Embeds whole sequences; see `OnnxRuntime.embed_given`."""
-        places = places_of_texts(graph, parts.ids, "", None, only_tokens=False)
+        places = places_of_texts(graph, parts.ids)
         return self._embed(graph, parts.embeddings, graph.reshape(parts.ids, -1), places)
 
     def append_ones(self, graph: GraphBuilder, states: str, count: int) -> str:

@@ -141,7 +141,7 @@ class OnnxRuntime(Pieces):
         """
         parts, weights = decoder_parts(model), list[str]()
         attend: dict[str, EmitAttention] = {
-            "own": self.attend_texts(graph, parts),
+            "own": partial(self.attend_text, graph, parts),
             "source": partial(visible_attention, graph, weights=weights),
             "recurrence": partial(recurrent_sequence, graph, ids=parts.ids),
         }
@@ -164,7 +164,7 @@ class OnnxRuntime(Pieces):
         states = self.embed_given(graph, parts)
         recurrence = partial(recurrent_sequence, graph, ids=parts.ids, fills_cache=True)
         attend: dict[str, EmitAttention] = {
-            "own": self.attend_prompts(graph, parts, may_group=not is_scored),
+            "own": partial(self.attend_prompt, graph, parts, may_group=not is_scored),
             "source": source,
             "recurrence": recurrence,
         }
@@ -210,24 +210,27 @@ class OnnxRuntime(Pieces):
         places = self.largest(graph, logits, width)
         return logits, places, places if width else self.next_ids_at(graph, places)
 
-    def attend_texts(self, graph: GraphBuilder, parts: DecoderParts) -> EmitAttention:
-        """Returns what emits attention within given texts, each place to those before it."""
+    def attend_text(
+        self, graph: GraphBuilder, parts: DecoderParts, attention: Any, number: int
+    ) -> Parts:
+        """Emits attention within given texts, each place to those before it."""
         # Padding comes after all real tokens, which look back only: it needs no mask.
         given = {"ids": parts.ids, "mask": None}
-        return partial(own_attention, graph, stack=parts.stack, given=given)
+        return own_attention(graph, attention, number, parts.stack, given)
 
-    def attend_prompts(
-        self, graph: GraphBuilder, parts: DecoderParts, *, may_group: bool
-    ) -> EmitAttention:
-        """Returns what emits attention within prompts and fills caches; see `prefill_attention`."""
-
-        def own(attention: Any, number: int) -> Parts:
-            is_last = number == len(parts.stack.blocks) - 1
-            flags: dict[str, Any] = {"may_group": may_group and not is_last}
-            flags["relative"] = parts.stack.relative_of(number)
-            return prefill_attention(graph, attention, number, parts.ids, **flags)
-
-        return own
+    def attend_prompt(
+        self,
+        graph: GraphBuilder,
+        parts: DecoderParts,
+        attention: Any,
+        number: int,
+        *,
+        may_group: bool,
+    ) -> Parts:
+        """Emits attention within prompts, which fills caches; see `prefill_attention`."""
+        relative, is_last = parts.stack.relative_of(number), number == len(parts.stack.blocks) - 1
+        flags = {"may_group": may_group and not is_last}
+        return prefill_attention(graph, attention, number, parts.ids, relative=relative, **flags)
 
     def embed_given(self, graph: GraphBuilder, parts: DecoderParts) -> str:
         """Embeds whole sequences without padding on the left, a row for each place."""

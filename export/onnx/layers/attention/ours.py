@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -104,10 +105,7 @@ def _of_rows(
     graph: GraphBuilder, attention: MultiHeadAttention, ids: str, attend: Callable[[str], str]
 ) -> Parts:
     """Returns a sub-layer with a row for each place of `(batch, length)`."""
-
-    def places() -> str:
-        return places_of_texts(graph, ids, "", None, only_tokens=False)
-
+    places = partial(places_of_texts, graph, ids)
     # There is no operator of the whole sub-layer.
     between = turned(graph, attention, places, lambda packed: attend(packed))
     return Parts(own_projection(attention), between, Linear.of(attention.output_linear))

@@ -10,7 +10,6 @@ from keras_transformer.config.stack import AttentionConfig
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.embedding import places_of_rows
-from keras_transformer.export.onnx.layers.token_rows import TokenRows
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.variants.rotary import rates
 
@@ -48,23 +47,9 @@ def turned(
     return lambda packed: attend(graph.op("Rotary", packed, found, of_features, **flags))
 
 
-def places_of_texts(
-    graph: GraphBuilder, ids: str, mask: str, rows: TokenRows | None, *, only_tokens: bool
-) -> str:
-    """Returns the place of each row of an encoder in its text, padding counted: int32 `(rows,)`.
-
-    Args:
-        graph: The graph.
-        ids: A value `(batch, length)`.
-        mask: int32 `(batch, length)`, 1 for tokens.
-        rows: The rows; None if they are all places, or all tokens.
-        only_tokens: Whether the rows are all tokens, if `rows` is None.
+def places_of_texts(graph: GraphBuilder, ids: str) -> str:
+    """Returns the place of each token of `(batch, length)` in its text, padding counted: int32
+    `(batch * length,)`.
     """
     places = graph.op("Expand", places_of_rows(graph, ids), graph.extended_shape(ids))
-    places = graph.cast(graph.reshape(places, -1), "int32")
-    if rows is not None:
-        return rows.take(places)
-    if not only_tokens:
-        return places
-    tokens = graph.reshape(graph.op("NonZero", graph.reshape(mask, -1)), -1)
-    return graph.op("Gather", places, tokens, axis=0)
+    return graph.cast(graph.reshape(places, -1), "int32")
