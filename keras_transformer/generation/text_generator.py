@@ -97,8 +97,7 @@ class TextGenerator:
         """Returns how many tokens each text has, without special ones.
 
         Raises:
-            TypeError: A list of texts is one string, or holds anything but strings; an option is
-                unknown or of the wrong type.
+            TypeError: `texts` is one string, or holds anything but strings.
         """
         return [len(ids) for ids in self._text_ids.encode(check_texts(texts))]
 
@@ -134,7 +133,7 @@ class TextGenerator:
             RuntimeError: The generator is closed.
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
-        ids = self._prompt_ids(prompts, chosen)
+        ids = self._fitted(self._text_ids.encode(prompts), chosen)
         found = self._search(ids, chosen)
         written = [
             self._write(chosen, prompt, row, best.ids, include_prompt)
@@ -175,7 +174,7 @@ class TextGenerator:
             RuntimeError: The generator is closed.
         """
         prompts, chosen = check_texts(prompts, "prompts"), self._chosen(options)
-        ids = self._prompt_ids(prompts, chosen)
+        ids = self._fitted(self._text_ids.encode(prompts), chosen)
 
         def search(places: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
             rows = [ids[place] for place in places]
@@ -211,9 +210,8 @@ class TextGenerator:
             ValueError: An option is out of range, or a prompt is too long or leaves no room for
                 `min_length` new tokens, or an id is outside the vocabulary.
         """
-        self._check_continues()
-        rows, chosen = plain_rows(prompt_ids), self._chosen(options)
-        rows = self._limit.fit_prompts(rows, self.longest_prompt(chosen))
+        chosen = self._chosen(options)
+        rows = self._fitted(plain_rows(prompt_ids), chosen)
         return self._search(rows, chosen, with_scores=return_scores)
 
     @suggests_arguments
@@ -237,8 +235,7 @@ class TextGenerator:
             ValueError: More than one hypothesis is asked for, or as for `generate`; raised by the
                 call itself, not at the first piece.
             UnfinishedError: As for `generate`; raised behind the last piece.
-            TypeError: A list of texts is one string, or holds anything but strings; an option is
-                unknown or of the wrong type.
+            TypeError: `prompt` is not a string; an option is unknown or of the wrong type.
         """
         # The caller asked for no beams: those of the model's own defaults do not count.
         chosen = self._chosen({"beam_size": 1, **options})
@@ -247,7 +244,7 @@ class TextGenerator:
                 "stream yields one text piece by piece, so it needs beam_size 1 and "
                 f"num_hypotheses 1, got {chosen.beam_size} and {chosen.num_hypotheses}."
             )
-        [ids] = self._prompt_ids(check_texts([prompt], "prompts"), chosen)
+        [ids] = self._fitted(self._text_ids.encode(check_texts([prompt], "prompts")), chosen)
         if chosen.looks_past_ends or chosen.require:
             [[best]] = self._search([ids], chosen)
             tokens: Iterator[int] = iter(best.ids)
@@ -277,9 +274,8 @@ class TextGenerator:
         scored = []
         for text, row, values in zip(texts, ids, self._engine.log_probabilities(read), strict=True):
             total = float(values.sum(dtype=np.float64))
-            scored.append(
-                Hypothesis(text, row, total / length_penalty(len(row) + 1, chosen), total)
-            )
+            score = total / length_penalty(len(row) + 1, chosen)
+            scored.append(Hypothesis(text, row, score, total))
         return scored
 
     def read_on(self, texts: Sequence[str], before: Any = None) -> tuple[list[Hypothesis], Any]:
@@ -324,17 +320,14 @@ class TextGenerator:
         scored = self.score(texts)
         return [perplexity(one.log_probability, len(one.ids) + 1) for one in scored]
 
-    def _prompt_ids(self, prompts: Sequence[str], options: SearchOptions) -> list[list[int]]:
-        self._check_continues()
-        rows = self._text_ids.encode(prompts)
-        return self._limit.fit_prompts(rows, self.longest_prompt(options))
-
-    def _check_continues(self) -> None:
+    def _fitted(self, prompts: IdRows, options: SearchOptions) -> list[list[int]]:
+        """Returns the ids of prompts that can be continued."""
         if self.config.reads_backward:
             raise ValueError(
                 "the model reads texts from the end (direction='backward') and cannot continue "
                 "them: score texts with it, or generate with one of direction='forward'."
             )
+        return self._limit.fit_prompts(prompts, self.longest_prompt(options))
 
     def _search(
         self,
