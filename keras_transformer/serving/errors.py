@@ -1,7 +1,10 @@
 """Errors that are sent to clients: a code for both protocols, and a message."""
 
 import enum
+import logging
+from typing import Literal
 
+_log = logging.getLogger(__name__)
 # A client's own text may be repeated in a message, however long it is.
 _MOST_CHARACTERS = 2000
 
@@ -58,6 +61,15 @@ class ServingError(Exception):
 def refusal(message: str, param: str | None = None) -> ServingError:
     """Returns the error for a request that cannot be answered as it is; see `ServingError`."""
     return ServingError(Code.INVALID_ARGUMENT, message, param)
+
+
+def failure_of(error: Exception, place: Literal["server", "model"]) -> ServingError:
+    """Returns the error that the client gets: its own, if it is one for it; others are logged."""
+    if isinstance(error, ServingError):
+        return error
+    _log.error("a request failed", exc_info=error)
+    message = f"the {place} failed ({type(error).__name__}); the server's log says more."
+    return ServingError(Code.INTERNAL, message)
 
 
 def encodable(text: str) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import itertools
 import json
-import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from keras_transformer.serving.errors import Code, ServingError, encodable
+from keras_transformer.serving.errors import Code, ServingError, encodable, failure_of
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -29,8 +28,6 @@ _MODEL_COUNTS = {
 }
 # In place of what a request asks for and nobody knows.
 UNKNOWN = "unknown"
-
-_log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(slots=True)
@@ -268,12 +265,8 @@ class Journal:
 
 
 def _failure_of(error: Exception) -> ServingError:
-    """Returns the error that the client gets; an unexpected error is logged."""
-    if isinstance(error, ServingError):
-        return error
+    """As `failure_of`, but a request whose time was over is told so."""
     if isinstance(error, TimeoutError):
         message = "the request's time was over before it had a result."
         return ServingError(Code.DEADLINE_EXCEEDED, message)
-    _log.error("a request failed", exc_info=error)
-    message = f"the server failed ({type(error).__name__}); its log says more."
-    return ServingError(Code.INTERNAL, message)
+    return failure_of(error, "server")

@@ -4,23 +4,23 @@ gets the results of its own rows. Beside a long batch others may begin.
 
 import asyncio
 import dataclasses
-import logging
+import itertools
 import math
 import operator
 import time
-from collections.abc import Callable, Hashable, Sequence, Sized
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from keras_transformer.runtime.turns import Abandoned, Turn, Turns
-from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.models.rows import options_of, steps_of
+from keras_transformer.serving.errors import Code, ServingError, failure_of
+from keras_transformer.serving.models.rows import options_of, sizes_of, steps_of
 
 Run = Callable[[Sequence[Any]], list[Any]]
 _Sizes = tuple[int, ...]
 
-_log = logging.getLogger(__name__)
 # Most seconds that a row may take to be run in the event loop: waking a thread and returning from
 # it would cost a good part of that, and such a pause delays no other request noticeably.
 _QUICK_SECONDS = 0.01
@@ -213,7 +213,7 @@ class Batcher:
         try:
             results = run(row)
         except Exception as error:
-            raise _failure(error) from error
+            raise failure_of(error, "model") from error
         self._learn(run, sizes, time.perf_counter() - began)
         return results
 
@@ -262,7 +262,9 @@ class Batcher:
             while self._queue:
                 await self._fill()
                 if job := self._next():
-                    self._begin(self._take(job))
+                    parts, began = self._take(job), time.perf_counter()
+                    batch = _Batch(parts, self._turns.new(), began, self._step_seconds)
+                    self._running[batch] = asyncio.create_task(self._finish(batch))
                 elif self._queue:
                     await self._wait()
         finally:
@@ -311,10 +313,6 @@ class Batcher:
         await asyncio.wait(changed, timeout=most, return_when=asyncio.FIRST_COMPLETED)
         changed[-1].cancel()
 
-    def _begin(self, parts: list[_Part]) -> None:
-        batch = _Batch(parts, self._turns.new(), time.perf_counter(), self._step_seconds)
-        self._running[batch] = asyncio.get_running_loop().create_task(self._finish(batch))
-
     async def _finish(self, batch: _Batch) -> None:
         try:
             await self._translate(batch.parts, batch.turn)
@@ -331,17 +329,12 @@ class Batcher:
             if left <= 0 or self._rows_with(oldest) >= self._max_batch:
                 return
             self._filled.clear()
-            try:
-                async with asyncio.timeout(left):
-                    await self._filled.wait()
-            except TimeoutError:
-                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._filled.wait(), left)
 
     def _take(self, first: Job) -> list[_Part]:
         """Takes the batch out of the queue that a job and those that go with it make."""
-        room = self._max_batch
-        parts, left = [], []
-        now = time.perf_counter()
+        room, parts, now = self._max_batch, [], time.perf_counter()
         for job in self._queue:
             if room and job.goes_with(first):
                 rows = job.rows[job.taken : job.taken + room]
@@ -349,9 +342,7 @@ class Batcher:
                 job.started = job.started or now
                 job.taken += len(rows)
                 room -= len(rows)
-            if job.taken < len(job.rows):
-                left.append(job)
-        self._queue = left
+        self._queue = [job for job in self._queue if job.taken < len(job.rows)]
         return parts
 
     async def _translate(self, parts: Sequence[_Part], turn: Turn) -> None:
@@ -363,20 +354,21 @@ class Batcher:
         except Abandoned:
             return
         except Exception as error:
-            if len(parts) == 1:
-                _fail(parts[0].job, error)
+            if len(parts) > 1:
+                for part in parts:
+                    await self._translate([part], turn)
                 return
-            for part in parts:
-                await self._translate([part], turn)
+            failure, [part] = failure_of(error, "model"), parts
+            if not part.job.done.done():
+                part.job.done.set_exception(failure)
             return
-        start = 0
+        left = iter(results)
         for part in parts:
-            job, end = part.job, start + len(part.rows)
-            job.results += results[start:end]
+            job = part.job
+            job.results += itertools.islice(left, len(part.rows))
             job.largest_batch = max(job.largest_batch, len(rows))
             if len(job.results) == len(job.rows) and not job.done.done():
                 job.done.set_result(None)
-            start = end
 
     async def _run(self, run: Run, rows: Sequence[Any], turn: Turn) -> list[Any]:
         """Runs a batch in a thread."""
@@ -401,33 +393,6 @@ class Batcher:
             self._quick_sizes[run] = ()
 
 
-def sizes_of(row: Any) -> tuple[int, ...]:
-    """Returns the numbers on which a row's time depends: its lengths and its own limits.
-
-    Args:
-        row: A text, or a tuple of a model's inputs; the sizes of two rows for the same function can
-            be compared one by one.
-    """
-    parts = row if isinstance(row, tuple) else (row,)
-    sizes = (len(part) if isinstance(part, Sized) else part for part in parts)
-    return tuple(size for size in sizes if isinstance(size, int))
-
-
 def _fits(sizes: _Sizes, known: _Sizes) -> bool:
     """Tells whether no size is above the known one; never if none is known."""
     return bool(known) and all(map(operator.le, sizes, known))
-
-
-def _fail(job: Job, error: Exception) -> None:
-    failure = _failure(error)
-    if not job.done.done():
-        job.done.set_exception(failure)
-
-
-def _failure(error: Exception) -> ServingError:
-    """Logs an error and returns the one that the client gets: its own, if it is one for it."""
-    if isinstance(error, ServingError):
-        return error
-    _log.error("a request could not be translated", exc_info=error)
-    message = f"the model failed ({type(error).__name__}); the server's log says more."
-    return ServingError(Code.INTERNAL, message)

@@ -3,7 +3,7 @@ request may set for each row.
 """
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,3 +240,15 @@ def steps_of(row: Any) -> int:
     limit = getattr(row, "max_length", 0)
     source = getattr(row, "source", None)
     return limit if source is None else min(limit, 2 * len(source) + 8)
+
+
+def sizes_of(row: Any) -> tuple[int, ...]:
+    """Returns the numbers on which a row's time depends: its lengths and its own limits.
+
+    Args:
+        row: A text, or a tuple of a model's inputs; the sizes of two rows for the same function can
+            be compared one by one.
+    """
+    parts = row if isinstance(row, tuple) else (row,)
+    sizes = (len(part) if isinstance(part, Sized) else part for part in parts)
+    return tuple(size for size in sizes if isinstance(size, int))

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from keras_transformer.serving.families.generator import PromptRow
-from keras_transformer.serving.models.batching import sizes_of
-from keras_transformer.serving.models.rows import PairRow, TranslationRow
+from keras_transformer.serving.models.rows import PairRow, TranslationRow, sizes_of
 
 
 @pytest.mark.parametrize(
