@@ -5,6 +5,7 @@ have.
 import dataclasses
 import os
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_transformer.artefact.encoder_signatures import HEAD_FUNCTIONS
@@ -12,7 +13,8 @@ from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.family import DECODER, ENCODER, ENCODER_DECODER, FAMILIES
 from keras_transformer.generation.engine import OF_TRANSLATION
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import SearchOptions, taken
+from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.settings import ServeOptions
 
@@ -74,6 +76,22 @@ def open_model(
     # A server loads the code of the families that it serves.
     served: Served = FAMILIES[family].load("served")(files, options, used)
     return served
+
+
+def load_version(
+    directory: Path, options: ServeOptions, given: Mapping[str, Any], journal: Journal
+) -> Served:
+    """Opens an artefact and runs it once; the journal is told which options it does not use, and
+    which its search has of its own. Arguments and errors are those of `open_model`.
+    """
+    files = ArtefactFiles(directory, map_weights=options.mmap)
+    model, manifest = open_model(files, options, given), files.manifest
+    if unused := unused_options(manifest, options, given):
+        journal.event("unused options", directory=str(directory), **unused)
+    if own := taken(manifest.search, given):
+        journal.event("search", directory=str(directory), **own)
+    model.warm_up()
+    return model
 
 
 def unused_options(

@@ -4,7 +4,7 @@ rows, in batches with those of other requests or as a stream of tokens.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +14,15 @@ from keras_transformer.search.grammars import GRAMMARS
 from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal, JournalEntry
 from keras_transformer.serving.models.arrays import check_inputs
-from keras_transformer.serving.models.rows import Arrays, Request, follows_grammar
-from keras_transformer.serving.models.served import Explaining, Run, Served, Streaming
+from keras_transformer.serving.models.rows import (
+    GLOSSARY,
+    Arrays,
+    Own,
+    Request,
+    follows_grammar,
+    own_of,
+)
+from keras_transformer.serving.models.served import Completing, Explaining, Run, Served, Streaming
 from keras_transformer.serving.models.versioning.versions import LoadedVersion
 from keras_transformer.text.passage import Passage, gap_before
 
@@ -156,6 +163,35 @@ async def run_rows(
     return job.results
 
 
+async def run_now_or_batched(
+    loaded: LoadedVersion,
+    run: Run,
+    rows: Sequence[Any],
+    entry: JournalEntry,
+    until: float,
+    waiting: Callable[[], AbstractContextManager[None]],
+) -> list[Any]:
+    """Runs a single row in the event loop if that is quick, and others as `run_rows`.
+
+    Args:
+        loaded: The version that answers.
+        run: Runs the rows.
+        rows: The rows.
+        entry: The request's entry in the journal.
+        until: The event loop's time at which the request is given up.
+        waiting: Makes a context manager that is entered if they have to wait.
+    """
+    # A stop or an end token ends one continuation at once, and the next one of the same sizes may
+    # write for minutes.
+    if len(rows) == 1 and not isinstance(loaded.model, Completing):
+        results = await loaded.batcher.at_once(run, rows, until)
+        if results is not None:
+            entry.batch = 1
+            return results
+    with waiting():
+        return await before(until, run_rows(loaded, run, rows, entry))
+
+
 class Steps:
     """Runs the rows of a request that comes in several steps, such as a file.
 
@@ -289,6 +325,20 @@ async def before(until: float, awaited: Awaitable[Any]) -> Any:
     """Waits for a result until the event loop's time; raises TimeoutError then."""
     async with asyncio.timeout_at(until):
         return await awaited
+
+
+def own_options(loaded: LoadedVersion, model: Streaming, own: Mapping[str, Any]) -> Own:
+    """Returns the options that a stream has of its own, if the model takes them."""
+    if not own:
+        return ()
+    known = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].more]
+    for name in own:
+        if name not in known:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"{loaded.name} takes no {name}, got {own[name]!r}: leave it out.",
+            )
+    return own_of({k: v for k, v in own.items() if k != GLOSSARY.name}, model.search)
 
 
 def _stream_all(stream: Stream, emit: Callable[[Any], bool], rows: Sequence[Any]) -> list[None]:

@@ -1,16 +1,7 @@
 """The service behind REST and gRPC, independent of protocols: from arrays to arrays."""
 
 import asyncio
-from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     aclosing,
@@ -19,41 +10,32 @@ from contextlib import (
     nullcontext,
 )
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.runtime.turns import Turns
 from keras_transformer.search.grammars import GRAMMARS
-from keras_transformer.search.options import taken
 from keras_transformer.serving.errors import Code, ServingError
-from keras_transformer.serving.families.opening import open_model, unused_options
+from keras_transformer.serving.families.opening import load_version
 from keras_transformer.serving.journal import UNKNOWN, Journal, JournalEntry
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.outputs import Outputs
-from keras_transformer.serving.models.rows import (
-    GLOSSARY,
-    Arrays,
-    Own,
-    Request,
-    own_of,
-    placed,
-)
+from keras_transformer.serving.models.rows import Arrays, Request, placed
 from keras_transformer.serving.models.running import (
     RequestReader,
     Steps,
     Stream,
     before,
+    own_options,
+    run_now_or_batched,
     run_rows,
     stream_passage,
     stream_row,
     with_attributes,
 )
 from keras_transformer.serving.models.served import (
-    Completing,
     Run,
     Served,
     Streaming,
@@ -195,7 +177,8 @@ class Service:
         with self._request(loaded, signature.name, timeout, protocol) as (entry, until):
             request = await self._reader.arrays(loaded.model, signature, inputs, entry, until)
             run = loaded.model.run(signature)
-            results = await self._results(loaded, run, request.rows, entry, until, waiting)
+            rows = request.rows
+            results = await run_now_or_batched(loaded, run, rows, entry, until, waiting)
             return loaded.model.write(signature, request, results)
 
     async def run(
@@ -231,7 +214,7 @@ class Service:
         with self._request(loaded, name, timeout) as (entry, until):
             request = await self._reader.rows(read, sentences, texts, is_quick, entry, until)
             rows = request.rows
-            return request, await self._results(loaded, run, rows, entry, until, waiting)
+            return request, await run_now_or_batched(loaded, run, rows, entry, until, waiting)
 
     @asynccontextmanager
     async def steps(
@@ -275,26 +258,6 @@ class Service:
                     async for piece in pieces:
                         yield place, piece
 
-    async def _results(
-        self,
-        loaded: LoadedVersion,
-        run: Run,
-        rows: Sequence[Any],
-        entry: JournalEntry,
-        until: float,
-        waiting: Callable[[], AbstractContextManager[None]],
-    ) -> list[Any]:
-        results = None
-        # A stop or an end token ends one continuation at once, and the next one of the same sizes
-        # may write for minutes.
-        if len(rows) == 1 and not isinstance(loaded.model, Completing):
-            results = await loaded.batcher.at_once(run, rows, until)
-        if results is None:
-            with waiting():
-                return await before(until, run_rows(loaded, run, rows, entry))
-        entry.batch = 1
-        return results
-
     def kinds(self) -> list[Mapping[str, Signature]]:
         """Returns the signatures of every kind of model that is loaded, each kind once."""
         found = {
@@ -335,7 +298,7 @@ class Service:
         with self._request(loaded, "stream", timeout) as (entry, until):
             entry.is_structured = any(name in own for name in GRAMMARS)
             model = streaming(loaded.name, loaded.model)
-            options = self._own(loaded, model, own) if own else ()
+            options = own_options(loaded, model, own)
             request = await self._reader.text(model, text, target_prefix, languages, entry, own)
             rows = [
                 row._replace(own=placed(options, place)) for place, row in enumerate(request.rows)
@@ -386,38 +349,15 @@ class Service:
         # Names that clients make up are not used as metric labels: their number has no limit.
         return self.journal.refusals(protocol, model if model in self._versions else UNKNOWN)
 
-    def _own(self, loaded: LoadedVersion, model: Streaming, own: Mapping[str, Any]) -> Own:
-        """Returns the options that a stream has of its own, if the model takes them."""
-        known = [spec.name for spec in loaded.model.signatures[model.full_answer[0]].more]
-        for name in own:
-            if name not in known:
-                raise ServingError(
-                    Code.INVALID_ARGUMENT,
-                    f"{loaded.name} takes no {name}, got {own[name]!r}: leave it out.",
-                )
-        return own_of({k: v for k, v in own.items() if k != GLOSSARY.name}, model.search)
-
-    def _load(self, directory: Path) -> Served:
-        files = ArtefactFiles(directory, map_weights=self.options.mmap)
-        model, manifest = open_model(files, self.options, self.search), files.manifest
-        unused = unused_options(manifest, self.options, self.search)
-        if unused:
-            self.journal.event("unused options", directory=str(directory), **unused)
-        own = taken(manifest.search, self.search)
-        if own:
-            self.journal.event("search", directory=str(directory), **own)
-        model.warm_up()
-        return model
-
     def _follow(self, model: ModelOptions) -> Versions:
-        versions = Versions(
-            model, self._load, partial(self._make_batcher, model.name), self.journal
-        )
+        load = partial(load_version, options=self.options, given=self.search, journal=self.journal)
+        make_batcher = partial(self._make_batcher, model.name)
+        versions = Versions(model, load, make_batcher, self.journal)
         self.journal.follow(
             model.name,
             lambda: sum(version.batcher.waiting for version in versions.loaded),
             lambda: versions.newest.number if versions.newest else 0,
-            lambda: _counts(version.model for version in versions.loaded),
+            versions.counts,
         )
         return versions
 
@@ -449,12 +389,3 @@ class Service:
         with self.journal.recorded(protocol, loaded.name) as entry, loaded.use():
             entry.signature = name
             yield entry, asyncio.get_running_loop().time() + seconds
-
-
-def _counts(models: Iterable[Served]) -> Counter[str]:
-    """Returns what requests had of each other, over the versions of a model."""
-    found = Counter[str]()
-    for model in models:
-        if isinstance(model, Streaming):
-            found.update(model.counts)
-    return found

@@ -8,6 +8,7 @@ are loaded, and those that they replace are unloaded.
 import asyncio
 import copy
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from keras_transformer.serving.errors import Code, ServingError
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
-from keras_transformer.serving.models.served import Adapting, Served
+from keras_transformer.serving.models.served import Adapting, Served, Streaming
 from keras_transformer.serving.models.versioning.directories import (
     Stamp,
     find_versions,
@@ -174,6 +175,14 @@ class Versions:
     def loaded(self) -> list[LoadedVersion]:
         """All versions that take requests."""
         return list(self._loaded.values())
+
+    def counts(self) -> Counter[str]:
+        """Returns what requests had of each other, over all versions."""
+        found = Counter[str]()
+        for version in self.loaded:
+            if isinstance(version.model, Streaming):
+                found.update(version.model.counts)
+        return found
 
     def describe(self) -> str:
         """Returns the numbers of the versions that are served, in order."""
