@@ -12,7 +12,7 @@ from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.search_signatures import AnswerSizes, server_signatures
 from keras_transformer.artefact.signatures import LOWEST, Signature
 from keras_transformer.config.family import ENCODER_DECODER
-from keras_transformer.config.sentence_marks import Begins, SentenceMarks
+from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.markup.lifting import lifter_of
 from keras_transformer.markup.profiles import Profile
 from keras_transformer.markup.required import text_lifter
@@ -100,8 +100,7 @@ class ServedModel:
         if any(languages):
             marks.begins(*languages)
         search = self._target.with_bans(without_languages(limits.fit(search)))
-        self.search = search
-        self._limits = limits
+        self.search, self._limits = search, limits
         self._marks, self._languages, self._is_marked = marks, languages, bool(marks.ids)
         self.min_score = manifest.min_score if options.min_score is None else options.min_score
         special_ids, seen = manifest.special_ids, manifest.training_text
@@ -126,7 +125,7 @@ class ServedModel:
             self.signatures[name] = with_more(self.signatures[name], *inputs)
         known = seen.known_letterless if seen else None
         carried = carried_kinds(options.letterless, known, lambda: self._source.has_letters)
-        split_text = splitter(
+        split: Callable[..., Passage] = splitter(
             self._lengths,
             longest,
             seen,
@@ -136,7 +135,6 @@ class ServedModel:
             lift=lift,
         )
         take_whole = partial(Passage.whole, carried=carried, language=options.language, lift=lift)
-        split: Callable[..., Passage] = split_text
         # Only encoders cut texts.
         if options.long_texts == "refuse":
             fitting = partial(that_fit, lengths_of=self._lengths, most_tokens=longest)
@@ -263,13 +261,13 @@ class ServedModel:
 
     def stream(self, row: TranslationRow, emit: Callable[[str], bool]) -> None:
         """Translates a row greedily and emits each piece of text, until `emit` returns False."""
-        engine = self._engine_for([row.begins])
         options = dataclasses.replace(row.adapt(self.search), beam_size=1, num_hypotheses=1)
         if row.aligned is not None:
             [[best]] = self._restored([row], self._search([row], options))
             emit(best.text)
             return
-        tokens = tokens_of(engine, row.source, options, row.prefix, phrases=row.phrases)
+        engine, phrases = self._engine_for([row]), row.phrases
+        tokens = tokens_of(engine, row.source, options, row.prefix, phrases=phrases)
         for piece in self._target.stream(tokens):
             if not emit(piece):
                 return
@@ -310,8 +308,9 @@ class ServedModel:
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         return [len(ids) for ids in self._source.encode(texts)]
 
-    def _engine_for(self, begins: Sequence[Begins]) -> TranslationEngine:
-        """Returns the engine for rows that go between these marks."""
+    def _engine_for(self, rows: Sequence[PairRow | TranslationRow]) -> TranslationEngine:
+        """Returns the engine for rows, which go between their marks."""
+        begins = [row.begins for row in rows]
         return MarkedEngine(self._engine, begins) if self._is_marked else self._engine
 
     def _translate(self, rows: Sequence[TranslationRow]) -> list[Sequence[Found]]:
@@ -372,13 +371,9 @@ class ServedModel:
     ) -> list[list[Candidate]]:
         def search(places: Sequence[int], phrases: Sequence[Phrases]) -> list[list[Candidate]]:
             own = [rows[place] for place in places]
-            prefixes = [row.prefix for row in own]
-            return self._engine_for([row.begins for row in own]).search(
-                [row.source for row in own],
-                options,
-                prefixes if any(prefixes) else None,
-                phrases=phrases,
-            )
+            sources, prefixes = [row.source for row in own], [row.prefix for row in own]
+            given = prefixes if any(prefixes) else None
+            return self._engine_for(own).search(sources, options, given, phrases=phrases)
 
         phrases = [row.phrases for row in rows]
         if not any(phrases):
@@ -387,13 +382,11 @@ class ServedModel:
 
     def _score(self, rows: Sequence[PairRow]) -> list[Candidate]:
         targets = [[*row.begins.target, *row.target] for row in rows]
-        engine = self._engine_for([row.begins for row in rows])
-        alignments = engine.align([row.source for row in rows], targets)
+        alignments = self._engine_for(rows).align([row.source for row in rows], targets)
         return list(scored(targets, alignments, self.search))
 
     def _encoder_states(self, rows: Sequence[TranslationRow]) -> list[npt.NDArray[Any]]:
-        engine = self._engine_for([row.begins for row in rows])
-        return engine.encoder_states([row.source for row in rows])
+        return self._engine_for(rows).encoder_states([row.source for row in rows])
 
     def _explain(self, one: Hypothesis) -> dict[str, Any]:
         return {
