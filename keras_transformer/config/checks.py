@@ -2,11 +2,13 @@
 
 import dataclasses
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from keras_transformer.suggestions import did_you_mean
+
+_Value = TypeVar("_Value")
 
 
 def make_numbers_plain(config: Any) -> None:
@@ -72,6 +74,27 @@ def check_declared(config: Any, **names: str) -> None:
             check_flag(name, value)
         elif [get_origin(kind) for kind in kinds] == [Literal]:
             check_choice(name, value, get_args(kinds[0]))
+
+
+def read_sequence(name: str, given: Any, kind: type[_Value]) -> tuple[_Value, ...]:
+    """Returns values of a dataclass, each given as one or as its fields by name.
+
+    Args:
+        name: What errors call the sequence.
+        given: The sequence.
+        kind: The dataclass.
+
+    Raises:
+        ValueError: A field is out of range.
+        TypeError: One of them is neither, or a field is unknown or of another type.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a sequence of {kind.__name__}, got {given!r}.")
+    found = tuple(kind(**one) if isinstance(one, Mapping) else one for one in given)
+    for one in found:
+        if not isinstance(one, kind):
+            raise TypeError(f"{name} must hold {kind.__name__}, got {one!r}.")
+    return found
 
 
 def check_rate(name: str, value: float) -> None:

@@ -5,7 +5,7 @@ other models may add to them.
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -89,22 +89,6 @@ def clusters_of(
 def feature_input(number: int) -> str:
     """Returns the name of a model's input of features `(batch, length, layers, width)`."""
     return f"features_{number}"
-
-
-def read_features(features: Any) -> tuple[FeatureConfig, ...]:
-    """Returns the features that a model reads, each given as a `FeatureConfig` or as its fields.
-
-    Raises:
-        ValueError: A size is below 1.
-        TypeError: One of them is neither, or a field is unknown or of another type.
-    """
-    if isinstance(features, str | Mapping) or not isinstance(features, Iterable):
-        raise TypeError(f"features must be a sequence of FeatureConfig, got {features!r}.")
-    found = tuple(FeatureConfig(**one) if isinstance(one, Mapping) else one for one in features)
-    for one in found:
-        if not isinstance(one, FeatureConfig):
-            raise TypeError(f"features must hold FeatureConfig, got {one!r}.")
-    return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

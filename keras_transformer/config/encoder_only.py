@@ -6,18 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
-from keras_transformer.config.checks import check_size, make_numbers_plain
-from keras_transformer.config.embedding import FeatureConfig, read_features
+from keras_transformer.config.checks import check_size, make_numbers_plain, read_sequence
+from keras_transformer.config.embedding import FeatureConfig
 from keras_transformer.config.family import ENCODER, FamilyName
 from keras_transformer.config.positions.disentangled import DisentangledConfig
 from keras_transformer.config.single_stack import SingleStackConfig
-from keras_transformer.config.stack import AttentionConfig, BlockConfig, NormPlacement, StackConfig
-from keras_transformer.config.text_vectors import (
-    DenseConfig,
-    check_prompts,
-    poolings_of,
-    read_dense,
-)
+from keras_transformer.config.stack import AttentionConfig, NormPlacement, StackConfig
+from keras_transformer.config.text_vectors import DenseConfig, check_prompts, poolings_of
 
 EncoderHead = Literal[
     "masked_lm", "pretraining", "classification", "regression", "tagging", "spans", "embedding"
@@ -30,6 +25,7 @@ MaskedActivation = Literal["gelu", "gelu_tanh", "relu", "silu", "tanh"]
 _CHOOSING = ("classification", "tagging")
 # What follows the first text of a pair, in the order of the logits (Devlin et al. 2018).
 NEXT_SENTENCE_LABELS = ("next", "random")
+_TINY = {"model_dim": 128, "feed_forward_dim": 512, "num_heads": 2, "num_layers": 2}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,12 +100,7 @@ class EncoderConfig(SingleStackConfig):
 
     family: ClassVar[FamilyName] = ENCODER.name
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "bert-tiny": {
-            "model_dim": 128,
-            "feed_forward_dim": 512,
-            "num_heads": 2,
-            "num_layers": 2,
-        },
+        "bert-tiny": _TINY,
         "bert-base": {},
         "bert-large": {
             "model_dim": 1024,
@@ -118,10 +109,7 @@ class EncoderConfig(SingleStackConfig):
             "num_layers": 24,
         },
         "xlnet-tiny": {
-            "model_dim": 128,
-            "feed_forward_dim": 512,
-            "num_heads": 2,
-            "num_layers": 2,
+            **_TINY,
             "positions": "none",
             "max_positions": None,
             "relative_sinusoids": True,
@@ -182,44 +170,41 @@ class EncoderConfig(SingleStackConfig):
                 "a cls has the third token type: special_ids with one need num_token_types=3, got "
                 "2."
             )
-        self._check_query_stream()
         if self.embedding_dim is not None and self.head == "pretraining":
             raise ValueError(
                 f"embedding_dim={self.embedding_dim} gives head='pretraining' two widths, one of "
                 "tokens and one of next sentences: train head='masked_lm'."
             )
-        object.__setattr__(self, "features", read_features(self.features))
-        if self.features and self.head not in _CHOOSING:
-            raise ValueError(
-                f"features need head={' or '.join(map(repr, _CHOOSING))}, got head={self.head!r}."
-            )
+        for name, kind in (("features", FeatureConfig), ("dense", DenseConfig)):
+            object.__setattr__(self, name, read_sequence(name, getattr(self, name), kind))
         poolings_of(self.pooling)
-        object.__setattr__(self, "dense", read_dense(self.dense))
-        if self.dense and self.head != "embedding":
-            raise ValueError(f"dense needs head='embedding', got head={self.head!r}.")
-        if self.value_activation != "linear" and self.head != "regression":
-            raise ValueError(
-                f"value_activation={self.value_activation!r} needs head='regression', got "
-                f"head={self.head!r}."
-            )
-        if self.crf and self.head != "tagging":
-            raise ValueError(f"crf needs head='tagging', got head={self.head!r}.")
+        self._check_head()
+        self._check_query_stream()
         check_size("pair_separators", self.pair_separators)
         if self.pair_separators > 2:
             raise ValueError(f"pair_separators must be 1 or 2, got {self.pair_separators}.")
         self._check_row_length()
         check_prompts(self.prompts, self.default_prompt)
         object.__setattr__(self, "prompts", dict(self.prompts))
-        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
-            raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
-        object.__setattr__(self, "labels", tuple(self.labels))
         self._check_labels()
+
+    def _check_head(self) -> None:
+        """Raises `ValueError` for an option that only other heads have."""
+        is_ranged = self.value_activation != "linear"
+        for option, is_given, heads in (
+            ("features need", self.features, _CHOOSING),
+            ("dense needs", self.dense, ["embedding"]),
+            ("crf needs", self.crf, ["tagging"]),
+            ("query_stream needs", self.query_stream, ["masked_lm"]),
+            (f"value_activation={self.value_activation!r} needs", is_ranged, ["regression"]),
+        ):
+            if is_given and self.head not in heads:
+                named = " or ".join(map(repr, heads))
+                raise ValueError(f"{option} head={named}, got head={self.head!r}.")
 
     def _check_query_stream(self) -> None:
         if not self.query_stream:
             return
-        if self.head != "masked_lm":
-            raise ValueError(f"query_stream needs head='masked_lm', got head={self.head!r}.")
         if self.special_ids.mask is None:
             raise ValueError(
                 "query_stream needs special_ids with a mask, with which it is asked for tokens."
@@ -266,6 +251,9 @@ class EncoderConfig(SingleStackConfig):
             )
 
     def _check_labels(self) -> None:
+        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
+            raise TypeError(f"labels must be a sequence of strings, got {self.labels!r}.")
+        object.__setattr__(self, "labels", tuple(self.labels))
         if any(not isinstance(label, str) for label in self.labels):
             raise TypeError(f"labels must be strings, got {self.labels!r}.")
         if len(set(self.labels)) < len(self.labels):
@@ -303,32 +291,24 @@ class EncoderConfig(SingleStackConfig):
     @property
     def stack(self) -> StackConfig:
         """The stack of blocks, whose attention reads segments if these are relative."""
-        stack = super().stack
-        blocks = [self._with_own_attention(block) for block in stack.blocks]
-        return dataclasses.replace(stack, blocks=tuple(blocks), first_norm=self.first_norm)
-
-    def _with_own_attention(self, block: BlockConfig) -> BlockConfig:
-        own: Any = block.own
-        disentangled = None
+        changes: dict[str, Any] = {"relative_segments": self.relative_segments}
         if self.disentangled_buckets is not None:
-            disentangled = DisentangledConfig(
+            changes["disentangled"] = DisentangledConfig(
                 buckets=self.disentangled_buckets, max_distance=self.relative_max_distance
             )
-        own = dataclasses.replace(
-            own, relative_segments=self.relative_segments, disentangled=disentangled
-        )
-        return dataclasses.replace(block, own=own)
+        stack = super().stack
+        blocks = [
+            dataclasses.replace(block, own=dataclasses.replace(block.own, **changes))
+            for block in stack.blocks
+        ]
+        return dataclasses.replace(stack, blocks=tuple(blocks), first_norm=self.first_norm)
 
     def embedding_parameters(self) -> int:
         """Returns the number of trainable scalars beside the matrix of tokens."""
         projection = 0 if self.embedding_dim is None else (self.embedding_dim + 1) * self.model_dim
-        return super().embedding_parameters() + projection + self._feature_parameters()
-
-    def _feature_parameters(self) -> int:
-        if not self.features:
-            return 0
         mixes = sum(one.num_layers + 1 for one in self.features)
-        return mixes + (self.features_dim + 1) * self.model_dim
+        mixed = (self.features_dim + 1) * self.model_dim if self.features else 0
+        return super().embedding_parameters() + projection + mixes + mixed
 
     @property
     def features_dim(self) -> int:
@@ -353,12 +333,7 @@ class EncoderConfig(SingleStackConfig):
     @property
     def reads_pooler(self) -> bool:
         """Whether the head reads a pooler: those that do not read a whole text need none."""
-        return self.pooler and self.head in (
-            None,
-            "pretraining",
-            "classification",
-            "regression",
-        )
+        return self.pooler and self.head in (None, "pretraining", "classification", "regression")
 
     @property
     def has_pooler(self) -> bool:
@@ -402,13 +377,18 @@ class EncoderConfig(SingleStackConfig):
         dense = width * width + width
         transform = (width + 1) * narrow + norm
         masked = (width if self.query_stream else transform) + self.vocab_size
+        widths = [self.pooled_dim, *(layer.out_dim for layer in self.dense)]
+        behind_pooling = sum(
+            (width + layer.use_bias) * layer.out_dim
+            for width, layer in zip(widths, self.dense, strict=False)
+        )
         heads = {
             None: 0,
             "masked_lm": masked,
             "pretraining": masked + 2 * (width + 1),
             "regression": width + 1,
             "spans": 2 * (width + 1),
-            "embedding": self._dense_parameters(),
+            "embedding": behind_pooling,
         }
         head = heads.get(self.head, len(self.labels) * (width + 1))
         if self.head_transform and self.head in ("regression", "spans", *_CHOOSING):
@@ -416,10 +396,3 @@ class EncoderConfig(SingleStackConfig):
         head += dense if self.reads_pooler else 0
         head += len(self.labels) * (len(self.labels) + 2) if self.crf else 0
         return embeddings + self.stack.parameter_count(self.model_dim) + head
-
-    def _dense_parameters(self) -> int:
-        widths = [self.pooled_dim, *(layer.out_dim for layer in self.dense)]
-        return sum(
-            (width + layer.use_bias) * layer.out_dim
-            for width, layer in zip(widths, self.dense, strict=False)
-        )

@@ -44,25 +44,6 @@ class DenseConfig:
             )
 
 
-def read_dense(layers: Any) -> tuple[DenseConfig, ...]:
-    """Returns the layers behind the pooling, each given as a `DenseConfig` or as its fields.
-
-    Raises:
-        ValueError: A field is out of range or unknown.
-        TypeError: A layer is neither, or a field is of another type.
-    """
-    if isinstance(layers, str | Mapping) or not hasattr(layers, "__iter__"):
-        raise TypeError(f"dense must be a sequence of DenseConfig, got {layers!r}.")
-    found = []
-    for layer in layers:
-        if isinstance(layer, Mapping):
-            layer = DenseConfig(**layer)
-        if not isinstance(layer, DenseConfig):
-            raise TypeError(f"dense must hold DenseConfig, got {layer!r}.")
-        found.append(layer)
-    return tuple(found)
-
-
 def poolings_of(pooling: Any) -> tuple[Pooling, ...]:
     """Returns the poolings whose vectors are joined, such as "first+mean" names them, in order.
 

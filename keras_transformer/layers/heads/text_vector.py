@@ -9,13 +9,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.config.text_vectors import (
-    SHORTEST,
-    DenseConfig,
-    Pooling,
-    poolings_of,
-    read_dense,
-)
+from keras_transformer.config.checks import read_sequence
+from keras_transformer.config.text_vectors import SHORTEST, DenseConfig, Pooling, poolings_of
 from keras_transformer.layers.heads.pooler import first_state, last_state, mean_state
 from keras_transformer.layers.products.dense import Dense
 from keras_transformer.layers.variants.composite import Composite
@@ -99,7 +94,7 @@ class VectorHead(Composite):
 
     def __init__(self, dense: Sequence[DenseConfig | dict[str, Any]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dense = read_dense(dense)
+        self.dense = read_sequence("dense", dense, DenseConfig)
         if not self.dense:
             raise ValueError("dense must name at least one layer, got none.")
 
