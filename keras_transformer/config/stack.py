@@ -5,6 +5,7 @@ Errors name an option as presets, flags and files do (`BlockOptions`).
 """
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from keras_transformer.config.checks import (
@@ -157,12 +158,12 @@ class AttentionConfig:
                 raise ValueError(
                     f"farthest_distance={self.farthest_distance} needs relative_sinusoids=True."
                 )
-        if self.rotary is not None and self.relative_sinusoids:
-            raise ValueError(
-                "relative_sinusoids stand in place of rotary positions: rotary_base must be None, "
-                f"got {self.rotary.base}."
-            )
         if self.rotary is not None:
+            if self.relative_sinusoids:
+                raise ValueError(
+                    "relative_sinusoids stand in place of rotary positions: rotary_base must be "
+                    f"None, got {self.rotary.base}."
+                )
             self.rotary.check(self.key_dim)
         if self.disentangled is not None and self.num_key_value_heads != self.num_heads:
             raise ValueError(
@@ -339,39 +340,32 @@ class StackConfig:
         make_numbers_plain(self)
         check_size("num_layers", self.num_layers)
         check_declared(self)
-        if not self.first_norm and self.sharing is not None:
-            raise ValueError(
-                "first_norm=False needs blocks of their own: block_groups must be None."
-            )
         if self.sharing is not None:
+            if not self.first_norm:
+                raise ValueError("first_norm=False needs own blocks: block_groups must be None.")
             self.sharing.check_layers("num_layers", self.num_layers)
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if not self.blocks:
             raise ValueError("blocks must hold one block or more, got none.")
-        self._check_alike("norm", [block.norm.place for block in self.blocks])
-        self._check_alike("attention to a source", [block.source is None for block in self.blocks])
-        self._check_alike("kind of own sub-layer", [type(block.own) for block in self.blocks])
-        self._check_alike("shared relative bias", [self.shared_bias, *self._shared_biases()])
-
-    @staticmethod
-    def _check_alike(name: str, values: list[Any]) -> None:
-        if any(value != values[0] for value in values):
-            raise ValueError(f"the blocks of a stack must have the same {name}, got {values}.")
-
-    def _shared_biases(self) -> list[tuple[int, RelativeBiasConfig]]:
-        """Returns the heads and the biases of the blocks that do not have their own."""
-        return [
-            (block.own.num_heads, bias)
-            for block in self.blocks
-            if isinstance(block.own, AttentionConfig)
-            and (bias := block.own.relative_bias) is not None
-            and not bias.per_block
-        ]
+        alike: dict[str, list[Any]] = {
+            "norm": [block.norm.place for block in self.blocks],
+            "attention to a source": [block.source is None for block in self.blocks],
+            "kind of own sub-layer": [type(block.own) for block in self.blocks],
+            "shared relative bias": list(_biases_of(self.blocks, per_block=False).values()),
+        }
+        for name, values in alike.items():
+            if any(value != values[0] for value in values):
+                raise ValueError(f"the blocks of a stack must have the same {name}, got {values}.")
 
     @property
     def shared_bias(self) -> tuple[int, RelativeBiasConfig] | None:
         """The heads and biases of distances that blocks share; None without."""
-        return next(iter(self._shared_biases()), None)
+        return next(iter(_biases_of(self.blocks, per_block=False).values()), None)
+
+    @property
+    def own_biases(self) -> dict[int, tuple[int, RelativeBiasConfig]]:
+        """The heads and biases of distances of blocks with their own, by the block's number."""
+        return _biases_of(self.own_blocks, per_block=True)
 
     @property
     def block_of_layer(self) -> tuple[int, ...]:
@@ -406,11 +400,18 @@ class StackConfig:
         count = sum(block.parameter_count(model_dim) for block in self.own_blocks)
         if self.final_norm is not None:
             count += self.final_norm.parameter_count(model_dim)
-        shared = [] if self.shared_bias is None else [self.shared_bias]
-        own = (
-            (block.own.num_heads, block.own.relative_bias)
-            for block in self.own_blocks
-            if isinstance(block.own, AttentionConfig)
-        )
-        biases = [*shared, *((heads, bias) for heads, bias in own if bias and bias.per_block)]
+        biases = [*([self.shared_bias] if self.shared_bias else []), *self.own_biases.values()]
         return count + sum(heads * bias.buckets for heads, bias in biases)
+
+
+def _biases_of(
+    blocks: Iterable[BlockConfig], *, per_block: bool
+) -> dict[int, tuple[int, RelativeBiasConfig]]:
+    """Returns the heads and the biases of those of blocks that have their own, or that share it."""
+    return {
+        number: (block.own.num_heads, bias)
+        for number, block in enumerate(blocks)
+        if isinstance(block.own, AttentionConfig)
+        and (bias := block.own.relative_bias) is not None
+        and bias.per_block == per_block
+    }

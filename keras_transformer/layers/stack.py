@@ -11,11 +11,7 @@ import keras
 
 from keras_transformer.config.block_options import BlockOptions
 from keras_transformer.config.positions.relative_bias import RelativeBiasConfig
-from keras_transformer.config.stack import (
-    AttentionConfig,
-    BlockConfig,
-    StackConfig,
-)
+from keras_transformer.config.stack import BlockConfig, StackConfig
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.distances.relative_bias import RelativeBias
 from keras_transformer.layers.feed_forward import FeedForward
@@ -111,13 +107,7 @@ class Stack(Configured):
         self.relative: RelativeBias | None = None
         if config.shared_bias is not None:
             self.relative = self._relative_bias(*config.shared_bias, "relative")
-        own = {
-            number: (block.own.num_heads, block.relative_bias)
-            for number, block in enumerate(config.own_blocks)
-            if isinstance(block.own, AttentionConfig)
-            and block.relative_bias is not None
-            and block.relative_bias.per_block
-        }
+        own = config.own_biases
         self.relatives = [
             self._relative_bias(*one, f"relative_{number}") for number, one in own.items()
         ]
