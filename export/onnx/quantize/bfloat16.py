@@ -13,6 +13,7 @@ import onnx
 from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
+from keras_transformer.export.onnx.quantize.kernels import NativeKernels
 
 BFLOAT16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
 # As in `native/linear/linear.h` and `native/bfloat16/bfloat16.h`: outputs in a block, weights of
@@ -20,7 +21,7 @@ BFLOAT16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
 _BLOCK, _PAIR, _PAIRS = 16, 2, 16
 
 
-class NativeBfloat16:
+class NativeBfloat16(NativeKernels):
     """A precision; see `NativeKernels`. One matrix serves a vocabulary's lookups and products.
 
     Args:
@@ -43,23 +44,12 @@ class NativeBfloat16:
         attributes = {"units": table.shape[0], "width": table.shape[1]}
         return graph.op("Bfloat16LookUp", pack(table), ids, domain=NATIVE, **attributes)
 
-    def hidden_units(self, output: Linear) -> None:
-        """Returns None: outliers do not reduce the precision of other weights in floats."""
-
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Packs a layer: weights `(blocks, pairs, 16, 2)` and biases `(blocks, 16)`."""
         lines = layer.kernel if layer.transposed else layer.kernel.T
         bias = np.zeros(layer.units, np.float32) if layer.bias is None else layer.bias
         more = -len(lines) % _BLOCK
         return pack(lines), np.pad(bias, (0, more)).reshape(-1, _BLOCK)
-
-    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns no operands: all logits are computed and searched for the largest."""
-        return ()
-
-    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns no operands, as `best_token`."""
-        return ()
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns the matrix."""

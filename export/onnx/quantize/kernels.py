@@ -25,8 +25,10 @@ class Kernels(Protocol):
 
     def hidden_units(self, output: Linear) -> tuple[np.ndarray, Linear] | None:
         """Returns the indices of hidden units of a feed-forward layer, some of them repeated, and
-        the second linear layer for these; None to leave the layer unchanged.
+        the second linear layer for these; None to leave the layer unchanged, as floats do, in which
+        outliers do not reduce the precision of other weights.
         """
+        return None
 
 
 class NativeKernels(Kernels, Protocol):
@@ -36,18 +38,22 @@ class NativeKernels(Kernels, Protocol):
         """Returns a layer's operands for operators of whole sub-layers; none if they cannot."""
 
     def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns a vocabulary's operands for `BestToken`; none if it is not used."""
+        """Returns a vocabulary's operands for `BestToken`; none if all logits are computed and
+        searched for the largest.
+        """
+        return ()
 
     def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns a vocabulary's operands for `BestContinuationsOfStates` or
-        `BestContinuationsOfFloats`.
+        `BestContinuationsOfFloats`; none as for `best_token`.
         """
+        return ()
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns a vocabulary's operands for `ListedLogits`, or for `ListedByteLogits`."""
 
 
-class Float32:
+class Float32(Kernels):
     """Weights and products in float32 by onnxruntime's operators; see `Kernels`."""
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
@@ -60,6 +66,3 @@ class Float32:
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Gathers the rows."""
         return graph.op("Gather", table, ids, axis=0)
-
-    def hidden_units(self, output: Linear) -> None:
-        """Returns None: outliers do not reduce the precision of other weights in floats."""

@@ -12,9 +12,10 @@ from keras_transformer.export.onnx.graphs.builder import GraphBuilder, Operand
 from keras_transformer.export.onnx.graphs.operators import NATIVE
 from keras_transformer.export.onnx.layers.linear import Linear
 from keras_transformer.export.onnx.quantize.byte_screen import ByteScreen
+from keras_transformer.export.onnx.quantize.kernels import NativeKernels
 
 
-class NativeFloat32:
+class NativeFloat32(NativeKernels):
     """A precision; see `NativeKernels`."""
 
     def linear(self, graph: GraphBuilder, inputs: str, layer: Linear, residual: str = "") -> str:
@@ -31,9 +32,6 @@ class NativeFloat32:
     def embedding(self, graph: GraphBuilder, table: np.ndarray, ids: str) -> str:
         """Looks rows up."""
         return graph.op("Float32LookUp", table, ids, domain=NATIVE)
-
-    def hidden_units(self, output: Linear) -> None:
-        """Returns None: outliers do not reduce the precision of other weights in floats."""
 
     def packed(self, layer: Linear) -> Sequence[Operand]:
         """Returns the weights `(inputs, outputs)` and the biases `(outputs,)`."""

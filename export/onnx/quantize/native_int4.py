@@ -18,6 +18,7 @@ from keras_transformer.export.onnx.quantize.int4 import (
     two_in_a_byte,
 )
 from keras_transformer.export.onnx.quantize.int4_blocks import BFLOAT16, Int4Blocks
+from keras_transformer.export.onnx.quantize.kernels import NativeKernels
 from keras_transformer.export.onnx.quantize.native_float32 import NativeFloat32
 from keras_transformer.export.onnx.settings import Int4Form
 
@@ -29,7 +30,7 @@ _END = np.iinfo(np.int64).max
 _MANTISSA, _SIGN, _BIAS = 1 << 7, 1 << 15, 134
 
 
-class NativeInt4(Int4):
+class NativeInt4(Int4, NativeKernels):
     """4-bit weights for this package's operators; see `NativeKernels`.
 
     Args:
@@ -67,14 +68,6 @@ class NativeInt4(Int4):
         bias = np.zeros(layer.units, np.float32) if layer.bias is None else layer.bias
         bias = np.pad(bias, (0, -layer.units % _BLOCK)).reshape(-1, _BLOCK)
         return pack(self.matrices.blocks(lines_of(layer)), self.form), bias
-
-    def best_token(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns no operands: all logits are computed and searched for the largest."""
-        return ()
-
-    def continuations(self, matrix: np.ndarray) -> Sequence[Operand]:
-        """Returns no operands, as `best_token`."""
-        return ()
 
     def listed(self, matrix: np.ndarray) -> Sequence[Operand]:
         """Returns the 4-bit matrix as bfloat16."""
