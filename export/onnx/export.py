@@ -56,7 +56,7 @@ from keras_transformer.runtime.onnx_graphs.operators import (
     operators_version,
 )
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.options import check_defaults
+from keras_transformer.search.keywords import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import save_tokenizers
 from keras_transformer.text.training_text import TrainingText

@@ -46,9 +46,8 @@ from keras_transformer.models.transformer import Transformer
 from keras_transformer.runs.finished_run import load_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.keywords import SearchKeywords
+from keras_transformer.search.keywords import SearchKeywords, with_defaults
 from keras_transformer.search.model_limits import MAX_SOURCE_LENGTH
-from keras_transformer.search.options import with_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 
 _PACKAGES = ("tensorflow", "tensorflow-text", "keras")

@@ -29,7 +29,7 @@ from keras_transformer.config.family import ENCODER_DECODER, family_of
 from keras_transformer.config.special_ids import SpecialIds
 from keras_transformer.path_kinds import describe_path
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.options import check_defaults
+from keras_transformer.search.keywords import check_defaults
 from keras_transformer.text.training_text import TrainingText
 
 FORMAT = "keras-transformer-onnx"

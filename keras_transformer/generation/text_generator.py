@@ -15,16 +15,9 @@ from keras_transformer.generation.grammars import Grammars
 from keras_transformer.search.confidence import perplexity
 from keras_transformer.search.distinct import as_many_as_kept, filled_up
 from keras_transformer.search.grammars import UnfinishedError
-from keras_transformer.search.keywords import SearchKeywords
+from keras_transformer.search.keywords import SearchKeywords, check_defaults, search_options
 from keras_transformer.search.model_limits import HypothesisSize, IdRows, LongTexts
-from keras_transformer.search.options import (
-    Candidate,
-    Hypothesis,
-    SearchOptions,
-    check_defaults,
-    length_penalty,
-    search_options,
-)
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.search.text_limits import LengthLimit, plain_rows
 from keras_transformer.suggestions import suggests_arguments

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from keras_transformer.config.family import FAMILIES
 from keras_transformer.keras_backend import require_tensorflow_backend
 from keras_transformer.models.family_model import FamilyModel
-from keras_transformer.search.keywords import SearchKeywords
-from keras_transformer.search.options import Candidate, SearchOptions, search_options
+from keras_transformer.search.keywords import SearchKeywords, search_options
+from keras_transformer.search.options import Candidate, SearchOptions
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.tensors import Tensor
 from keras_transformer.translation.marked import MarkedEngine, without_languages

@@ -13,7 +13,7 @@ from keras_transformer.models.families import AnyModel, build_model
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.weight_table import Entry, load_weights
-from keras_transformer.search.options import check_defaults
+from keras_transformer.search.keywords import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 
 # What no file is so rounded or compressed as to exceed.

@@ -16,7 +16,7 @@ from keras_transformer.path_kinds import describe_path, is_run
 from keras_transformer.runs.checkpoints import list_to_resume
 from keras_transformer.runs.history import History
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.options import check_defaults
+from keras_transformer.search.keywords import check_defaults
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.tokenizer_files import load_tokenizers, save_tokenizers
 from keras_transformer.text.training_text import TrainingText

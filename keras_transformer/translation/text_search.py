@@ -10,14 +10,9 @@ from typing import Any, Unpack
 
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.search.confidence import check_min_score
-from keras_transformer.search.keywords import SearchKeywords
+from keras_transformer.search.keywords import SearchKeywords, check_defaults, search_options
 from keras_transformer.search.model_limits import IdRows, SourceLimit
-from keras_transformer.search.options import (
-    Hypothesis,
-    SearchOptions,
-    check_defaults,
-    search_options,
-)
+from keras_transformer.search.options import Hypothesis, SearchOptions
 from keras_transformer.search.stops import Stops
 from keras_transformer.suggestions import suggests_arguments
 from keras_transformer.text.letterless import Kind, Letterless, carried_kinds

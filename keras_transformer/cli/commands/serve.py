@@ -13,7 +13,8 @@ from keras_transformer.cli.parser import (
     read_fields,
 )
 from keras_transformer.distribution import install_command
-from keras_transformer.search.options import SearchOptions, search_options
+from keras_transformer.search.keywords import search_options
+from keras_transformer.search.options import SearchOptions
 
 # A request gives them for itself.
 _LEFT_OUT = ("seed", "require", "stop", "stop_tokens")

@@ -9,7 +9,8 @@ from typing import Any
 
 from keras_transformer.cli.parser import CommandParser, flags_in_errors
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.search.options import SearchOptions, search_options, taken
+from keras_transformer.search.keywords import search_options, taken
+from keras_transformer.search.options import SearchOptions
 
 # The heading of the flags in the help of each command.
 TITLE = "search (the defaults are those that the model was imported with, if any, else those shown)"

@@ -21,8 +21,9 @@ from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.runtime.prompts import PromptContinuer
 from keras_transformer.search.confidence import perplexity
 from keras_transformer.search.grammars import GRAMMARS, UnfinishedError
+from keras_transformer.search.keywords import search_options
 from keras_transformer.search.model_limits import HypothesisSize
-from keras_transformer.search.options import Hypothesis, search_options
+from keras_transformer.search.options import Hypothesis
 from keras_transformer.serving.errors import refusal
 from keras_transformer.serving.families.completions import Completions
 from keras_transformer.serving.models.arrays import check_lengths, texts_of

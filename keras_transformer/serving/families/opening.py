@@ -13,7 +13,8 @@ from keras_transformer.artefact.files import ArtefactFiles
 from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.config.family import DECODER, ENCODER, ENCODER_DECODER, FAMILIES
 from keras_transformer.generation.engine import OF_TRANSLATION
-from keras_transformer.search.options import SearchOptions, taken
+from keras_transformer.search.keywords import taken
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.served import Served
 from keras_transformer.serving.settings import ServeOptions

@@ -21,7 +21,8 @@ from keras_transformer.runtime.onnx_graphs.providers import parse_providers
 from keras_transformer.runtime.opening import OpenedArtefact
 from keras_transformer.runtime.translation_engine import Engine
 from keras_transformer.search.distinct import as_many_as_kept, distinct, filled_up
-from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, search_options
+from keras_transformer.search.keywords import search_options
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.search.phrases import Phrases
 from keras_transformer.serving.models.inputs import RowReader
 from keras_transformer.serving.models.outputs import (
