@@ -1,5 +1,6 @@
-"""Batches of pairs in memory: one plan for all epochs, rows gathered from two tables."""
+"""Batches of rows in memory, planned once for all epochs; those of pairs gather from two tables."""
 
+import abc
 from collections.abc import Callable
 
 import numpy as np
@@ -19,9 +20,73 @@ from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 
+# Validation draws the same in every run and after every round, so that losses can be compared.
+VALIDATION_SEED = 1
+
+
+class PlannedReader(BatchReader):
+    """Reads rows in memory, whose batches are planned once for all epochs.
+
+    Args:
+        line_numbers: The number of the line or pair that each row is made of: int64 (rows,).
+    """
+
+    def __init__(self, line_numbers: npt.NDArray[np.int64]) -> None:
+        self._line_numbers = line_numbers
+
+    @abc.abstractmethod
+    def plan(self, batch_tokens: int) -> Plan:
+        """Plans the batches; raises `ValueError` if a row fits into none."""
+
+    @abc.abstractmethod
+    def batches(
+        self, numbered: tf.data.Dataset, seed: int, worker: tuple[int, int]
+    ) -> tf.data.Dataset:
+        """Maps (batch number, row numbers (B,)) to batches, in parallel and in order."""
+
+    def order(
+        self, plan: Plan, seed: int, epoch: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Returns `order` and `groups` of an epoch, as in `Plan`: the same in all epochs."""
+        return plan.order, plan.groups
+
+    def per_epoch(self, batch_tokens: int, workers: int) -> int:
+        """As `batches_per_epoch`: the same for any number of workers, which share each batch."""
+        return self.plan(batch_tokens).num_batches
+
+    def training(self, place: Place) -> tf.data.Dataset:
+        """As `training_batches`: shuffles the plan anew in every epoch."""
+        plan = self.plan(place.batch_tokens)
+        epochs, epoch_rows = training_rows(plan.starts, place)
+        with tf.device("CPU:0"):
+            order, groups = tf.constant(plan.order), tf.constant(plan.groups)
+        rows = epochs.flat_map(lambda epoch: epoch_rows(epoch, order, groups))
+        rows = rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+        return self.batches(rows.enumerate(place.step), place.seed, place.worker)
+
+    def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
+        """As `evaluation_batches`: follows the plan without shuffling."""
+        plan = self.plan(batch_tokens)
+        with tf.device("CPU:0"):
+            order, starts = tf.constant(plan.order), tf.constant(plan.starts)
+        rows = tf.data.Dataset.range(plan.num_batches).map(
+            lambda batch: (batch, order[starts[batch] : starts[batch + 1]])
+        )
+        return self.batches(rows, VALIDATION_SEED, ONE_WORKER)
+
+    def lines(self, place: Place) -> npt.NDArray[np.int64]:
+        """As `batch_pairs`: draws the epoch of the batch again."""
+        index, count = place.worker
+        plan = self.plan(place.batch_tokens)
+        epochs, epoch_rows = training_rows(plan.starts, place)
+        epoch = next(iter(epochs))
+        order = self.order(plan, place.seed, int(epoch))
+        rows = next(iter(epoch_rows(epoch, *map(tf.constant, order)))).numpy()
+        return self._line_numbers[rows[index::count]]
+
 
 @reader_of.register(EncodedPairs)
-class MemoryReader(BatchReader):
+class MemoryReader(PlannedReader):
     """Reads `EncodedPairs`.
 
     Args:
@@ -29,40 +94,27 @@ class MemoryReader(BatchReader):
     """
 
     def __init__(self, pairs: EncodedPairs) -> None:
+        super().__init__(pairs.pair_numbers)
         self.pairs = pairs
 
-    def per_epoch(self, batch_tokens: int, workers: int) -> int:
-        """As `batches_per_epoch`: the same for any number of workers, which share each batch."""
-        return plan_pairs(self.pairs, batch_tokens).num_batches
+    def plan(self, batch_tokens: int) -> Plan:
+        """Plans the batches; raises `ValueError` if a pair fits into none."""
+        return plan_pairs(self.pairs, batch_tokens)
 
-    def training(self, place: Place) -> tf.data.Dataset:
-        """As `training_batches`: shuffles the plan anew in every epoch."""
-        plan = plan_pairs(self.pairs, place.batch_tokens)
-        epochs, epoch_rows = training_rows(plan.starts, place)
+    def batches(
+        self, numbered: tf.data.Dataset, seed: int, worker: tuple[int, int]
+    ) -> tf.data.Dataset:
+        """Maps (batch number, row numbers (B,)) to padded batches."""
+        special_ids, begins = self.pairs.special_ids, self.pairs.begins
         with tf.device("CPU:0"):
-            order, groups = tf.constant(plan.order), tf.constant(plan.groups)
-        rows = epochs.flat_map(lambda epoch: epoch_rows(epoch, order, groups))
-        rows = rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
-        return _gather_batches(rows, self.pairs, place.worker)
-
-    def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
-        """As `evaluation_batches`: follows the plan without shuffling."""
-        plan = plan_pairs(self.pairs, batch_tokens)
-        with tf.device("CPU:0"):
-            order, starts = tf.constant(plan.order), tf.constant(plan.starts)
-        rows = tf.data.Dataset.range(plan.num_batches).map(
-            lambda batch: order[starts[batch] : starts[batch + 1]]
+            source = _ragged(source_rows(self.pairs.source, special_ids, begins))
+            target = _ragged(target_rows(self.pairs.target, special_ids, begins))
+        pad = special_ids.pad
+        batches = numbered.map(
+            lambda _, numbers: padded_batch(source, target, *worker_share(numbers, worker), pad),
+            num_parallel_calls=PARALLEL_CALLS,
         )
-        return _gather_batches(rows, self.pairs, ONE_WORKER)
-
-    def lines(self, place: Place) -> npt.NDArray[np.int64]:
-        """As `batch_pairs`: draws the epoch of the batch again."""
-        index, count = place.worker
-        epochs, epoch_rows = training_rows(plan_pairs(self.pairs, place.batch_tokens).starts, place)
-        epoch = next(iter(epochs))
-        order = self.pairs.epoch_order(place.seed, int(epoch))
-        rows = next(iter(epoch_rows(epoch, *map(tf.constant, order)))).numpy()
-        return self.pairs.pair_numbers[rows[index::count]]
+        return in_order(batches)
 
 
 def plan_pairs(encoded: EncodedPairs, batch_tokens: int) -> Plan:
@@ -104,22 +156,6 @@ def training_rows(
         )
 
     return tf.data.Dataset.range(first_epoch, np.iinfo(np.int64).max), epoch_rows
-
-
-def _gather_batches(
-    rows: tf.data.Dataset, encoded: EncodedPairs, worker: tuple[int, int]
-) -> tf.data.Dataset:
-    """Maps row numbers (B,) to padded batches, in parallel and in order."""
-    special_ids = encoded.special_ids
-    with tf.device("CPU:0"):
-        source = _ragged(source_rows(encoded.source, special_ids, encoded.begins))
-        target = _ragged(target_rows(encoded.target, special_ids, encoded.begins))
-    pad = special_ids.pad
-    batches = rows.map(
-        lambda numbers: padded_batch(source, target, *worker_share(numbers, worker), pad),
-        num_parallel_calls=PARALLEL_CALLS,
-    )
-    return in_order(batches)
 
 
 def _ragged(ids: RaggedIds) -> tf.RaggedTensor:

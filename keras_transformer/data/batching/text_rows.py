@@ -14,63 +14,28 @@ from keras_transformer.data.batching.assembly import (
     in_order,
     worker_share,
 )
-from keras_transformer.data.batching.in_memory import training_rows
+from keras_transformer.data.batching.in_memory import PlannedReader
 from keras_transformer.data.batching.plan import Plan, cut_batches
-from keras_transformer.data.batching.reading import ONE_WORKER, BatchReader, Place, reader_of
+from keras_transformer.data.batching.reading import ONE_WORKER, reader_of
 from keras_transformer.data.encoding.encode import NO_WORD
 from keras_transformer.data.encoding.single_texts import EncodedTexts
 from keras_transformer.data.objectives.labels import NO_TAG
 from keras_transformer.data.objectives.objective import Rows
 
-# Validation draws the same in every run and after every round, so that losses can be compared.
-VALIDATION_SEED = 1
-
 
 @reader_of.register(EncodedTexts)
-class TextReader(BatchReader):
-    """Reads `EncodedTexts`.
+class TextReader(PlannedReader):
+    """Reads `EncodedTexts`; a batch is drawn by the run's seed and its number in the run.
 
     Args:
         texts: The rows.
     """
 
     def __init__(self, texts: EncodedTexts) -> None:
+        super().__init__(texts.line_numbers)
         self.texts = texts
 
-    def per_epoch(self, batch_tokens: int, workers: int) -> int:
-        """As `batches_per_epoch`: the same for any number of workers, which share each batch."""
-        return self._plan(batch_tokens).num_batches
-
-    def training(self, place: Place) -> tf.data.Dataset:
-        """As `training_batches`; a batch is drawn by the run's seed and its number in the run."""
-        plan = self._plan(place.batch_tokens)
-        epochs, epoch_rows = training_rows(plan.starts, place)
-        with tf.device("CPU:0"):
-            order, groups = tf.constant(plan.order), tf.constant(plan.groups)
-        rows = epochs.flat_map(lambda epoch: epoch_rows(epoch, order, groups))
-        rows = rows.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
-        return self._batches(rows.enumerate(place.step), place.seed, place.worker)
-
-    def evaluation(self, batch_tokens: int) -> tf.data.Dataset:
-        """As `evaluation_batches`: follows the plan without shuffling."""
-        plan = self._plan(batch_tokens)
-        with tf.device("CPU:0"):
-            order, starts = tf.constant(plan.order), tf.constant(plan.starts)
-        rows = tf.data.Dataset.range(plan.num_batches).map(
-            lambda batch: (batch, order[starts[batch] : starts[batch + 1]])
-        )
-        return self._batches(rows, VALIDATION_SEED, ONE_WORKER)
-
-    def lines(self, place: Place) -> npt.NDArray[np.int64]:
-        """As `batch_pairs`: draws the epoch of the batch again."""
-        index, count = place.worker
-        plan = self._plan(place.batch_tokens)
-        epochs, epoch_rows = training_rows(plan.starts, place)
-        epoch = next(iter(epochs))
-        rows = next(iter(epoch_rows(epoch, tf.constant(plan.order), tf.constant(plan.groups))))
-        return self.texts.line_numbers[rows.numpy()[index::count]]
-
-    def _plan(self, batch_tokens: int) -> Plan:
+    def plan(self, batch_tokens: int) -> Plan:
         """Plans the batches; raises `ValueError` if a row fits into none."""
         lengths = self.texts.lengths
         if lengths.max() > batch_tokens:
@@ -82,7 +47,7 @@ class TextReader(BatchReader):
             )
         return cut_batches(lengths, lengths, batch_tokens)
 
-    def _batches(
+    def batches(
         self, numbered: tf.data.Dataset, seed: int, worker: tuple[int, int]
     ) -> tf.data.Dataset:
         """Maps (batch number, row numbers (B,)) to batches, in parallel and in order."""

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.batching.plan import order_pairs
 
 
 @dataclass(frozen=True)
@@ -148,12 +147,6 @@ class EncodedPairs:
     def target_lengths(self) -> npt.NDArray[np.int64]:
         """Length of each `target_ids` row as the model sees it, bos included."""
         return self.target.lengths + 1
-
-    def epoch_order(
-        self, seed: int, epoch: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns `order` and `groups` of an epoch, as in `Plan`: the same in all epochs."""
-        return order_pairs(self.source_lengths, self.target_lengths)
 
 
 def filter_pairs(

@@ -17,7 +17,7 @@ from keras_transformer.data.batching.assembly import (
     worker_share,
 )
 from keras_transformer.data.batching.in_memory import MemoryReader, plan_pairs, training_rows
-from keras_transformer.data.batching.plan import order_pairs
+from keras_transformer.data.batching.plan import Plan, order_pairs
 from keras_transformer.data.batching.reading import Place, reader_of
 from keras_transformer.data.encoding.id_pairs import EncodedPairs, RaggedIds
 from keras_transformer.data.sources.corpus import Pairs
@@ -114,12 +114,6 @@ class ResegmentedPairs(EncodedPairs):
         )
         return source, target
 
-    def epoch_order(
-        self, seed: int, epoch: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns `order` and `groups` of an epoch, as in `Plan`, by the drawn lengths."""
-        return _order(*self.draw(seed, epoch))
-
     def _draw_side(
         self,
         tokenizer: Tokenizer,
@@ -144,6 +138,12 @@ class ResegmentingReader(MemoryReader):
     """
 
     pairs: ResegmentedPairs
+
+    def order(
+        self, plan: Plan, seed: int, epoch: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Returns `order` and `groups` of an epoch, as in `Plan`, by the drawn lengths."""
+        return _order(*self.pairs.draw(seed, epoch))
 
     def training(self, place: Place) -> tf.data.Dataset:
         """As `training_batches`: draws an epoch during training on the previous one."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from keras_transformer.data.batching.assembly import PARALLEL_CALLS, in_order
+from keras_transformer.data.batching.in_memory import VALIDATION_SEED
 from keras_transformer.data.batching.reading import Place, reader_of
-from keras_transformer.data.batching.text_rows import VALIDATION_SEED
 from keras_transformer.data.encoding.id_pairs import TextReport
 from keras_transformer.data.objectives.objective import Objective, Rows
 from keras_transformer.data.prepared.batches import ShardedPairs, ShardReader
