@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.config.families import ModelConfig
 
 # A size or a rate that every toolkit can choose.
@@ -71,15 +70,6 @@ class ModelForm:
             is_free = "key_dim" in self.values
             return (config.key_dim if is_free else config.model_dim // config.num_heads,)
         return (field.default,)
-
-
-def check_has_two_stacks(config: ModelConfig, name: str) -> None:
-    """Raises a ValueError if a config is of a model with one stack."""
-    if not isinstance(config, TransformerConfig):
-        raise ValueError(
-            f"--format {name} holds encoder-decoders, got family={config.family!r}: export as "
-            "ctranslate2, onnx or saved_model."
-        )
 
 
 def form_of(config: ModelConfig, forms: Sequence[ModelForm]) -> ModelForm:

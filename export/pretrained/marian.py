@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from keras_transformer.export.pretrained.forms import ModelForm, check_has_two_stacks, form_of
+from keras_transformer.config.transformer import TransformerConfig
+from keras_transformer.export.pretrained.forms import ModelForm, form_of
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.export.pretrained.tags import check_tags
 from keras_transformer.pretrained.formats.marian import (
@@ -63,7 +64,11 @@ _ALWAYS: dict[str, Any] = {
 def check(outgoing: Outgoing) -> None:
     """Raises a ValueError that names options that Marian lacks."""
     config = outgoing.config
-    check_has_two_stacks(config, "marian")
+    if not isinstance(config, TransformerConfig):
+        raise ValueError(
+            f"--format marian holds encoder-decoders, got family={config.family!r}: export as "
+            "ctranslate2, onnx or saved_model."
+        )
     outgoing.check_sentencepiece("marian")
     form_of(config, [FORM])
     special, last = config.special_ids, config.source_vocab_size - 1
