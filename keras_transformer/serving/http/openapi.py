@@ -18,7 +18,6 @@ from keras_transformer.serving.http.operations import (
     operation,
     parameter_ref,
     post,
-    text_answer,
 )
 from keras_transformer.serving.http.translators.description import (
     libretranslate_paths,
@@ -35,6 +34,7 @@ _EVENT = {
     "properties": {"event": {"enum": ["message", "done", "error"]}, "data": {"type": "string"}},
     "required": ["data"],
 }
+_TEXT = {"type": "string"}
 _KEY = {"type": "http", "scheme": "bearer", "description": "A key of --api-key-file."}
 _MODEL = "/v1/models/{model}"
 _VERSION = _MODEL + "/versions/{version}"
@@ -82,12 +82,12 @@ def describe(
                 )
             },
             "/metrics": {
-                "get": operation("Prometheus metrics", {"200": text_answer("text/plain")})
+                "get": operation("Prometheus metrics", {"200": content(_TEXT, "text/plain")})
             },
             "/openapi.json": {
                 "get": operation("This description", {"200": content({"type": "object"})})
             },
-            "/": {"get": operation("A page to try it", {"200": text_answer("text/html")})},
+            "/": {"get": operation("A page to try it", {"200": content(_TEXT, "text/html")})},
         },
         "components": {
             "schemas": {

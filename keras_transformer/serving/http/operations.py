@@ -68,11 +68,6 @@ def json_answer(schema: str, description: str = "The answer.") -> Json:
     return content(schema_ref(schema), description=description)
 
 
-def text_answer(media_type: str, description: str = "The answer.") -> Json:
-    """Returns an answer of text."""
-    return content({"type": "string"}, media_type, description)
-
-
 def content(
     schema: Json, media_type: str = "application/json", description: str = "The answer."
 ) -> Json:
