@@ -48,11 +48,7 @@ if TYPE_CHECKING:
     from keras_transformer.models.transformer import Transformer, build_transformer
     from keras_transformer.pretrained.recognise import from_keras_hub, from_pretrained
     from keras_transformer.runs.finished_run import load_run
-    from keras_transformer.runs.run_directory import (
-        load_min_score,
-        load_search,
-        load_training_text,
-    )
+    from keras_transformer.runs.run_directory import load_min_score, load_search, load_training_text
     from keras_transformer.runtime.encoder import OnnxEncoder
     from keras_transformer.runtime.generator import OnnxGenerator
     from keras_transformer.runtime.translator import OnnxTranslator

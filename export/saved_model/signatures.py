@@ -7,12 +7,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from keras_transformer.artefact.signatures import (
-    DEFAULT_SIGNATURE,
-    LOWEST,
-    Signature,
-    TensorSpec,
-)
+from keras_transformer.artefact.signatures import DEFAULT_SIGNATURE, LOWEST, Signature, TensorSpec
 from keras_transformer.export.saved_model.id_rows import last_tokens, read_rows
 from keras_transformer.export.saved_model.searches import Found, Generation, Searches, Translation
 from keras_transformer.export.saved_model.texts import capitals

@@ -3,13 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from keras_transformer.files.encodings import MARK, decoded, encoded
-from keras_transformer.files.segments import (
-    Edit,
-    Segment,
-    Translation,
-    line_counter,
-    spliced,
-)
+from keras_transformer.files.segments import Edit, Segment, Translation, line_counter, spliced
 
 
 class TextDocument:

@@ -5,13 +5,7 @@ heads.
 from matplotlib.figure import Figure
 
 from keras_transformer.plotting.sentences import SeenPair
-from keras_transformer.plotting.style import (
-    COLOURS,
-    draw_weights,
-    label_tokens,
-    new_figure,
-    styled,
-)
+from keras_transformer.plotting.style import COLOURS, draw_weights, label_tokens, new_figure, styled
 
 _INCHES_PER_TOKEN = 0.26
 

@@ -13,11 +13,7 @@ from typing import Any, Literal
 from keras_transformer.config import TransformerConfig
 
 # The rule of the vocabulary stands where texts are counted, and belongs to these.
-from keras_transformer.text.vocabulary_size import (
-    MOST_PIECES,
-    PieceRule,
-    vocabulary_size,
-)
+from keras_transformer.text.vocabulary_size import MOST_PIECES, PieceRule, vocabulary_size
 
 MOST_UPDATES_OF_A_ROUND = 1000
 _FEWEST_BATCHES = 16

@@ -9,12 +9,7 @@ import numpy.typing as npt
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.confidence import is_low
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import (
-    Candidate,
-    Hypothesis,
-    SearchOptions,
-    length_penalty,
-)
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions, length_penalty
 from keras_transformer.text.letterless import without_format
 from keras_transformer.text.passage import Passage
 from keras_transformer.text.subwords.interface import Subwords

@@ -11,16 +11,9 @@ import numpy.typing as npt
 from keras_transformer.config.sentence_marks import Begins
 from keras_transformer.search.keywords import SearchKeywords
 from keras_transformer.search.model_limits import IdRows
-from keras_transformer.search.options import (
-    Candidate,
-    Hypothesis,
-    SearchOptions,
-)
+from keras_transformer.search.options import Candidate, Hypothesis, SearchOptions
 from keras_transformer.suggestions import suggests_arguments
-from keras_transformer.text.letterless import (
-    Letterless,
-    without_format,
-)
+from keras_transformer.text.letterless import Letterless, without_format
 from keras_transformer.translation.engine import TranslationEngine
 from keras_transformer.translation.marked import without_languages
 from keras_transformer.translation.results import pad_states, scored, to_hypothesis

@@ -16,11 +16,7 @@ from keras_transformer.translation.results import pad_states
 from keras_transformer.translation.text_ids import TextIds, check_texts
 from keras_transformer.understanding.engine import Array, EncoderEngine, TagPath, WordFeatures
 from keras_transformer.understanding.heads import require_head
-from keras_transformer.understanding.masks import (
-    MissingMaskError,
-    best_fillings,
-    filled_text,
-)
+from keras_transformer.understanding.masks import MissingMaskError, best_fillings, filled_text
 from keras_transformer.understanding.results import (
     Classification,
     Filling,

@@ -16,11 +16,7 @@ from keras_transformer.artefact.shortlist import Shortlist
 from keras_transformer.config import TransformerConfig
 from keras_transformer.data.sources.files import iter_lines
 from keras_transformer.export.inputs import ids_of_every_text
-from keras_transformer.export.onnx.shortlists.parallel_text import (
-    CANDIDATES,
-    FREQUENT,
-    check_sizes,
-)
+from keras_transformer.export.onnx.shortlists.parallel_text import CANDIDATES, FREQUENT, check_sizes
 from keras_transformer.text.tokenizer import Tokenizer
 
 # marian-dev, src/data/shortlist.h: the first of six numbers of 64 bits; the last four are how many

@@ -13,12 +13,7 @@ from keras_transformer.export.pretrained.huggingface.vocabularies import (
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.languages import CONFIG
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ
-from keras_transformer.text.sentencepiece_messages import (
-    BYTE,
-    NORMAL,
-    read_message,
-    write_message,
-)
+from keras_transformer.text.sentencepiece_messages import BYTE, NORMAL, read_message, write_message
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.whole_files import write_bytes
 

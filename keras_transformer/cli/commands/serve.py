@@ -6,12 +6,7 @@ from typing import Any
 
 from keras_transformer.cli.families import family_in
 from keras_transformer.cli.flags.search import TITLE, own_search
-from keras_transformer.cli.parser import (
-    CommandParser,
-    UsageError,
-    flags_in_errors,
-    read_fields,
-)
+from keras_transformer.cli.parser import CommandParser, UsageError, flags_in_errors, read_fields
 from keras_transformer.distribution import install_command
 from keras_transformer.search.keywords import search_options
 from keras_transformer.search.options import SearchOptions

@@ -39,11 +39,7 @@ from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.vocabulary_size import MOST_PIECES
 from keras_transformer.training.defaults import default_recipe
 from keras_transformer.training.recipes import Recipe
-from keras_transformer.training.run.model_config import (
-    DEFAULT_PRESET,
-    model_config,
-    vocabulary_of,
-)
+from keras_transformer.training.run.model_config import DEFAULT_PRESET, model_config, vocabulary_of
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import refuse_to_overwrite
 from keras_transformer.training.texts.options import TextOptions

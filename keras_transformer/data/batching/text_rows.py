@@ -9,11 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_transformer.config.special_ids import SpecialIds
-from keras_transformer.data.batching.assembly import (
-    PARALLEL_CALLS,
-    in_order,
-    worker_share,
-)
+from keras_transformer.data.batching.assembly import PARALLEL_CALLS, in_order, worker_share
 from keras_transformer.data.batching.in_memory import PlannedReader
 from keras_transformer.data.batching.plan import Plan, cut_batches
 from keras_transformer.data.batching.reading import ONE_WORKER, reader_of

@@ -16,11 +16,7 @@ from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.formats.ctranslate2_file import MODEL, open_ctranslate2
 from keras_transformer.pretrained.formats.ctranslate2_marks import BLANK, read_marks
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.sentencepiece_models import (
-    model_beside,
-    read_model,
-    tokenizer_of,
-)
+from keras_transformer.pretrained.sentencepiece_models import model_beside, read_model, tokenizer_of
 from keras_transformer.pretrained.tensor_files import Tensors
 from keras_transformer.pretrained.values import FileValues, read_json, read_text
 from keras_transformer.pretrained.weight_table import NEVER, Entry

@@ -18,11 +18,7 @@ from keras_transformer.pretrained.formats.marian_search import left_out, read_se
 from keras_transformer.pretrained.formats.marian_vocabulary import read_vocabulary
 from keras_transformer.pretrained.imported import Imported
 from keras_transformer.pretrained.pointers import refuse_pointer
-from keras_transformer.pretrained.sentencepiece_models import (
-    model_beside,
-    read_model,
-    tokenizer_of,
-)
+from keras_transformer.pretrained.sentencepiece_models import model_beside, read_model, tokenizer_of
 from keras_transformer.pretrained.tensor_files import Tensors, open_npz
 from keras_transformer.pretrained.values import FileValues, read_text, read_yaml
 from keras_transformer.pretrained.weight_table import NEVER, Entry

@@ -15,11 +15,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.config.sentence_marks import SentenceMarks
 from keras_transformer.pretrained.errors import ImportRefusedError
 from keras_transformer.pretrained.imported import Imported
-from keras_transformer.pretrained.sentencepiece_models import (
-    model_beside,
-    read_model,
-    tokenizer_of,
-)
+from keras_transformer.pretrained.sentencepiece_models import model_beside, read_model, tokenizer_of
 from keras_transformer.pretrained.tensor_files import Tensors, open_tensorflow
 from keras_transformer.pretrained.values import FileValues, read_text, read_yaml
 from keras_transformer.pretrained.weight_table import NEVER, Entry

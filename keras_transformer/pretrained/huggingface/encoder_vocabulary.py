@@ -14,11 +14,7 @@ from keras_transformer.pretrained.huggingface.json_vocabulary import (
 )
 from keras_transformer.pretrained.huggingface.languages import CONFIG, read_values
 from keras_transformer.pretrained.huggingface.vocabularies import FAIRSEQ_MODEL, fairseq_ids
-from keras_transformer.pretrained.sentencepiece_json import (
-    TOKENIZER,
-    is_sentencepiece,
-    read_pieces,
-)
+from keras_transformer.pretrained.sentencepiece_json import TOKENIZER, is_sentencepiece, read_pieces
 from keras_transformer.pretrained.sentencepiece_models import read_model, tokenizer_of
 from keras_transformer.text.subwords.sentencepiece_model import MASK_PIECE
 from keras_transformer.text.tokenizer import Tokenizer

@@ -6,11 +6,7 @@ from pathlib import Path
 
 from keras_transformer.artefact.entries import NativeGraphs
 from keras_transformer.artefact.manifest import Manifest
-from keras_transformer.runtime.onnx_graphs.operators import (
-    PORTABLE,
-    check_version,
-    instructions,
-)
+from keras_transformer.runtime.onnx_graphs.operators import PORTABLE, check_version, instructions
 
 _log = logging.getLogger(__name__)
 

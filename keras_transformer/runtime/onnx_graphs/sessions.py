@@ -13,12 +13,7 @@ from keras_transformer.artefact.manifest import Manifest
 from keras_transformer.cores import available_cores
 from keras_transformer.runtime.onnx_graphs.operators import register_operators
 from keras_transformer.runtime.onnx_graphs.outside_weights import outside_tensors
-from keras_transformer.runtime.onnx_graphs.providers import (
-    CPU,
-    Provider,
-    check_providers,
-    describe,
-)
+from keras_transformer.runtime.onnx_graphs.providers import CPU, Provider, check_providers, describe
 from keras_transformer.runtime.turns import current_turn
 
 # The graphs that run again and again within one translation.

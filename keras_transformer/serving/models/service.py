@@ -35,13 +35,7 @@ from keras_transformer.serving.models.running import (
     stream_row,
     with_attributes,
 )
-from keras_transformer.serving.models.served import (
-    Run,
-    Served,
-    Streaming,
-    explaining,
-    streaming,
-)
+from keras_transformer.serving.models.served import Run, Served, Streaming, explaining, streaming
 from keras_transformer.serving.models.versioning.versions import (
     Asked,
     LoadedVersion,

@@ -16,12 +16,7 @@ from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss.cross_entropy import count_tokens
 from keras_transformer.training.loss.label_smoothing import SmoothedCrossEntropy
 from keras_transformer.training.loss.linear_r_drop import linear_r_drop
-from keras_transformer.training.loss.metrics import (
-    BATCH_LOSS,
-    LastMean,
-    Perplexity,
-    TokenAccuracy,
-)
+from keras_transformer.training.loss.metrics import BATCH_LOSS, LastMean, Perplexity, TokenAccuracy
 from keras_transformer.training.loss.tagging import Tagging
 
 

@@ -54,9 +54,7 @@ from keras_transformer.training.run.feed import Feed
 from keras_transformer.training.run.final_model import plain_model, set_final_weights
 from keras_transformer.training.run.loss_record import LossRecord
 from keras_transformer.training.run.options import TrainOptions, TrainPlan
-from keras_transformer.training.run.recovery import (
-    restore_newest,
-)
+from keras_transformer.training.run.recovery import restore_newest
 from keras_transformer.training.run.resuming import history_to_resume
 from keras_transformer.training.tasks.task import Task
 from keras_transformer.training.tasks.training_data import TrainingData

@@ -18,10 +18,7 @@ from keras_transformer.text.tokenizer_files import Tokenizers
 from keras_transformer.training.defaults import default_recipe
 from keras_transformer.training.loop.strategy import open_replicas
 from keras_transformer.training.recipes import WORD_LEVEL, Recipe
-from keras_transformer.training.run.model_config import (
-    DEFAULT_PRESET,
-    model_config,
-)
+from keras_transformer.training.run.model_config import DEFAULT_PRESET, model_config
 from keras_transformer.training.run.options import TrainOptions
 from keras_transformer.training.run.resuming import as_begun, refuse_to_overwrite
 from keras_transformer.training.run.starting_point import StartingPoint

@@ -10,11 +10,7 @@ from typing import Any, Literal
 from keras_transformer.config.checks import check_declared, check_size
 from keras_transformer.config.decoder_only import Direction
 from keras_transformer.config.embedding import FeatureConfig
-from keras_transformer.data.sources.files import (
-    read_phrases,
-    require_files,
-    require_rereadable,
-)
+from keras_transformer.data.sources.files import read_phrases, require_files, require_rereadable
 from keras_transformer.data.sources.texts import read_texts
 from keras_transformer.features.feature_runs import FeatureRun
 from keras_transformer.features.sizes import FeatureLayers

@@ -17,9 +17,7 @@ from keras_transformer.export.pretrained.huggingface.encoders.common import (
 )
 from keras_transformer.export.pretrained.outgoing import Outgoing
 from keras_transformer.pretrained.huggingface.decoders.rope import rope_fields
-from keras_transformer.pretrained.huggingface.encoders.nomic_bert import (
-    NOMIC_BERT as NAMES,
-)
+from keras_transformer.pretrained.huggingface.encoders.nomic_bert import NOMIC_BERT as NAMES
 from keras_transformer.pretrained.huggingface.encoders.nomic_bert import nomic_bert_table
 
 _NAME = "NomicBertModel"

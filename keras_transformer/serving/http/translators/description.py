@@ -6,14 +6,7 @@ from typing import get_args
 from keras_transformer.artefact.signatures import Signature
 from keras_transformer.files.formats import FORMATS
 from keras_transformer.files.job import Update
-from keras_transformer.serving.http.operations import (
-    Json,
-    get,
-    json_answer,
-    post,
-    post_file,
-    query,
-)
+from keras_transformer.serving.http.operations import Json, get, json_answer, post, post_file, query
 
 _STRING: Json = {"type": "string"}
 _TEXTS: Json = {"anyOf": [_STRING, {"type": "array", "items": _STRING, "minItems": 1}]}

@@ -22,11 +22,7 @@ from keras_transformer.serving.journal import Journal
 from keras_transformer.serving.models.batching import Batcher
 from keras_transformer.serving.models.model_options import ModelOptions
 from keras_transformer.serving.models.served import Adapting, Served, Streaming
-from keras_transformer.serving.models.versioning.directories import (
-    Stamp,
-    find_versions,
-    stamp_of,
-)
+from keras_transformer.serving.models.versioning.directories import Stamp, find_versions, stamp_of
 from keras_transformer.serving.models.versioning.freed_memory import return_freed_memory
 
 # A version's number or its label; None for the newest.
