@@ -174,13 +174,9 @@ class ServedModel:
 
     def warm_up(self) -> None:
         """As `Served.warm_up`."""
-        search = self.search
-        row = TranslationRow(
-            [self._source.special_ids.substitute],
-            (),
-            min(search.max_length, self._limits.target_begins + 2),
-            search.length_penalty,
-        )
+        text, most = [self._source.special_ids.substitute], self._limits.target_begins + 2
+        length = min(self.search.max_length, most)
+        row = TranslationRow(text, (), length, self.search.length_penalty)
         # One text and several take different paths through the engine.
         for rows in ([row], [row] * 2):
             self._translate(rows)
