@@ -205,7 +205,7 @@ class Passage:
         parts = [hidden[:start], hidden[start:end], hidden[end:]]
         before, source, behind = unmasked(parts, spans) if spans else parts
         moves = "symbols" in carried
-        attributes = fitting(lifted.attributes) if fitting and lifted else ()
+        attributes = fitting(lifted.attributes) if fitting and lifted and lifted.attributes else ()
         return cls(
             (source, *(one.value for one in attributes)),
             (before, behind, *("" for _ in attributes)),
