@@ -83,11 +83,20 @@ def vectors_of_distances(attention: MultiHeadAttention) -> tuple[np.ndarray, ...
     # Whole registers, an odd number of them: rows a power of 2 apart would share lines of a cache.
     count = 2 * layer.buckets
     columns = (-(-count // _LANES) | 1) * _LANES
+    room = (0, 0), (0, 0), (0, columns - count)
+    return *(np.pad(one, room) for one in _vectors(attention)), layer.rows
+
+
+def _vectors(attention: MultiHeadAttention) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the vectors of distances for scaled queries and, scaled themselves, for keys: float32
+    `(heads, key_dim, 2 * buckets)`.
+    """
+    layer: Any = attention.disentangled
     asked, answered = (
-        np.pad(weight_array(one).transpose(1, 2, 0), ((0, 0), (0, 0), (0, columns - count)))
+        weight_array(one).transpose(1, 2, 0)
         for one in (layer.distance_keys, layer.distance_queries)
     )
-    return asked, answered * _scale(attention), layer.rows
+    return asked, answered * _scale(attention)
 
 
 def _scale(attention: MultiHeadAttention) -> np.float32:
@@ -131,12 +140,8 @@ def _disentangled(
         return _by_key(graph, attention, graph.op("MatMul", states, found), ids)
 
     first, last = graph.shared(("rows", ids, layer.buckets, most), rows)
-    asked, answered = (
-        weight_array(one).transpose(1, 2, 0)
-        for one in (layer.distance_keys, layer.distance_queries)
-    )
-    of_keys = compared(query, asked, first)
-    of_queries = compared(key, answered * _scale(attention), last)
+    asked, answered = _vectors(attention)
+    of_keys, of_queries = compared(query, asked, first), compared(key, answered, last)
     return graph.op("Add", of_keys, graph.op("Transpose", of_queries, perm=[0, 1, 3, 2]))
 
 
